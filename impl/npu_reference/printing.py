@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["clipped", "counted", "printable", "shorten"]
+from typing import Sequence
+
+__all__ = ["clipped", "counted", "listed", "printable", "shorten"]
 
 
 def printable(text: object) -> str:
@@ -20,6 +22,11 @@ def counted(number: int, word: str) -> str:
     """How many there are of what ``word`` names: ``1 copy``, ``2 copies``."""
     plural = f"{word[:-1]}ies" if word.endswith(("ry", "py")) else f"{word}es" if word.endswith("ss") else f"{word}s"
     return f"{number} {word if number == 1 else plural}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def shorten(text: str, bound: int = 120) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
-from npu_reference.printing import counted
+from npu_reference.printing import counted, listed
 
 __all__ = [
     "PrecisionRequest", "PrecisionQuestion", "answer", "ask", "difference", "given", "parse_shapes",
@@ -246,8 +246,7 @@ def _hint(waiting: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _names(waiting: Sequence[Mapping[str, Any]]) -> str:
-    more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
-    return ", ".join(one["node"] for one in waiting[:_NAMED]) + more
+    return listed([one["node"] for one in waiting], _NAMED)
 
 
 def _written(shape: Optional[Sequence[Optional[int]]]) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.report.text_profile import bytes_text, time_text
-from npu_reference.printing import counted
+from npu_reference.printing import counted, listed
 
 __all__ = ["Line", "Table", "View", "views"]
 
@@ -81,10 +81,6 @@ def _us(value: Optional[float]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
 
 
 def _flaws(rows: Sequence[Mapping[str, str]]) -> Iterator[Line]:
@@ -169,7 +165,7 @@ def _profiles(found: Mapping[str, Any]) -> Iterator[Any]:
     yield Line("iteration", text, tone)
     for key, where in (("only_here", "here"), ("only_there", found["against"])):
         if found[key]:
-            yield Line("operators", f"only {where}: {len(found[key])} ({_named(found[key])})", "note")
+            yield Line("operators", f"only {where}: {len(found[key])} ({listed(found[key], _NAMES)})", "note")
     yield from _flaws(found["flaws"])
     for key, name, title in (("engines", "engine", "Engine"), ("types", "type", "Type of operator"),
                              ("operators", "op", "Operator")):  # fmt: skip
@@ -301,7 +297,7 @@ def _tuning(content: Mapping[str, Any]) -> Iterator[Any]:
     told = f"{counted(len(content['tuned']), 'product')} of matrices tuned, {content['better']} faster"
     yield Line("tuning", told)
     if asked:
-        words = [f"{key}={value if isinstance(value, str) else _named(value)}" for key, value in asked.items()]
+        words = [f"{key}={value if isinstance(value, str) else listed(value, _NAMES)}" for key, value in asked.items()]
         yield Line("asked", ", ".join(words))
     bank = content["bank"]
     if bank is not None and bank["why"]:
@@ -315,7 +311,7 @@ def _tuning(content: Mapping[str, Any]) -> Iterator[Any]:
     yield from _flaws(content["flaws"])
     rows = [
         [
-            _named(row["operators"]), _product(row["product"]), _tile(row["tile_before"]), _tile(row["tile"]),
+            listed(row["operators"], _NAMES), _product(row["product"]), _tile(row["tile_before"]), _tile(row["tile"]),
             time_text(row["ns_before"]), time_text(row["ns"]),
         ]
         for row in content["tuned"]
@@ -393,7 +389,7 @@ def _dumps(found: Mapping[str, Any]) -> Iterator[Any]:
     yield Line("dumps", head)
     for key, where in (("only_here", "here"), ("only_there", found["against"])):
         if found[key]:
-            yield Line("operators", f"only {where}: {len(found[key])} ({_named(found[key])})", "note")
+            yield Line("operators", f"only {where}: {len(found[key])} ({listed(found[key], _NAMES)})", "note")
     yield from _flaws(found["flaws"])
     first: Optional[Mapping[str, Any]] = found["first"]
     if not found["compared"]:

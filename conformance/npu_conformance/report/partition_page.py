@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from npu_conformance.report.page import Made, render_page
 from npu_reference.graphs import Graph
+from npu_reference.partition.structure.topology import orderable
 
 __all__ = ["page", "page_data"]
 
@@ -162,21 +163,12 @@ def _quotient(graph: Graph, vertex_of: Sequence[int], count: int) -> List[List[i
 
 def _phases(successors: Sequence[Sequence[int]], kinds: Sequence[str]) -> List[int]:
     """Number of changes between host and device on the way to each vertex; the page's columns."""
-    waiting = [0] * len(kinds)
-    for targets in successors:
-        for target in targets:
-            waiting[target] += 1
-    ready = [vertex for vertex, count in enumerate(waiting) if not count]
     phase = [0] * len(kinds)
-    while ready:
-        vertex = ready.pop()
+    for vertex in orderable(successors):
         for target in successors[vertex]:
             # Two GEOPs in sequence stand in different columns too.
             step = 0 if kinds[vertex] == kinds[target] == "host" else 1
             phase[target] = max(phase[target], phase[vertex] + step)
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
     fed = {target for targets in successors for target in targets}
     for vertex, targets in enumerate(successors):
         if kinds[vertex] == "host" and vertex not in fed and targets:

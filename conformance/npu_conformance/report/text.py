@@ -12,7 +12,7 @@ from npu_conformance.report.terminal import Terminal as Console
 from npu_conformance.report.terminal import Text
 from npu_conformance.report.terminal import line as _line
 from npu_conformance.report.terminal import plain as _plain
-from npu_reference.printing import clipped, counted, printable
+from npu_reference.printing import clipped, counted, listed, printable
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -122,8 +122,7 @@ def _causes(console: Console, library: Library, report: Report) -> None:
         few = differences and len(example.result.differences) <= _DIFFERENCES
         came = "; ".join(differences) if few else example.result.detail
         rests = telling.cited(example.instance.case, library.requirements)
-        more = f" and {len(rests) - _READINGS} more" if len(rests) > _READINGS else ""
-        level = example.instance.case.level + (f"; rests on {', '.join(rests[:_READINGS])}{more}" if rests else "")
+        level = example.instance.case.level + (f"; rests on {listed(rests, _READINGS)}" if rests else "")
         _line(console, _plain(f"  {example.instance.id} ({level}): {came}"), 4)
         told = failing.account(library, report, example, _ASKED_LINES, _ASKED)
         for one in told.asked.splitlines()[1:]:  # the method stands above
@@ -247,9 +246,7 @@ def killing(found: Sequence[Kill]) -> None:
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
     shown = [one for one in found if not one.specific] if len(found) > _ROWS else found
     for one in sorted(shown, key=lambda one: (one.alive, not one.killed_by, one.name)):
-        killers = ", ".join(one.killed_by[:2]) + (
-            f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
-        )
+        killers = listed(one.killed_by, 2)
         alive = Text("nobody" if one.judged else one.unjudged, style="bold red" if one.alive else "yellow")
         how = "only its own" if one.only else "yes" if one.specific else "no"
         table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")

@@ -12,6 +12,7 @@ from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Option
 from npu_reference.catalog.catalog import Catalog
 from npu_reference.graphs import OPS, Graph
 from npu_reference.options.resolution import Resolution
+from npu_reference.printing import listed
 from npu_reference.spelling import nearest
 
 __all__ = ["Operators", "Unmatched", "names_operators", "operators_of", "unmatched"]
@@ -208,8 +209,6 @@ class _Check:
         return next(filter(None, found), "")
 
     def _absent(self, types: Sequence[str]) -> Unmatched:
-        shown = ", ".join(types[:_MOST_TYPES])
-        more = f" and {len(types) - _MOST_TYPES} more" if len(types) > _MOST_TYPES else ""
         kind = "type" if len(types) == 1 else "types"
-        message = f"{self._listed.option}: the graph has no operator of {kind} {shown}{more}."
+        message = f"{self._listed.option}: the graph has no operator of {kind} {listed(types, _MOST_TYPES)}."
         return Unmatched(self._listed.option, "entry_no_effect", message, self._listed.option, "info")

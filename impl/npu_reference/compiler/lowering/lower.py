@@ -16,7 +16,6 @@ from npu_reference.compiler.lowering.sizes import (
     elements_of,
     gemm_of,
     launches_of,
-    named,
     refuse_unknown,
     width_of,
 )  # fmt: skip
@@ -24,6 +23,7 @@ from npu_reference.compiler.lowering.unfolding import Unfolded
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType
 from npu_reference.precision import Assignment, NodePrecision
+from npu_reference.printing import listed
 
 __all__ = ["lower"]
 
@@ -162,9 +162,8 @@ class _Lowering:
             if one is not None and one.engine == "unset" and node.op not in GETNEXT_OPERATORS + _ITERATORS:
                 unset.append(f"{node.name} ({node.op})")
         if unset:
-            raise NpuError(
-                "DEVICE_MODEL", named(unset), "no kernel is known for its dtypes.", "See: npu-conformance precision."
-            )
+            remedy = "See: npu-conformance precision."
+            raise NpuError("DEVICE_MODEL", listed(unset, 5), "no kernel is known for its dtypes.", remedy)
 
     # -- one operator ---------------------------------------------------------------------------------------------
 

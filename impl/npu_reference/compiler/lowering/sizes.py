@@ -9,10 +9,10 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import DType, Graph
 from npu_reference.graphs.shaping.inference import Shapes
 from npu_reference.precision import NodePrecision
+from npu_reference.printing import listed
 
 __all__ = [
-    "RECURRENT", "Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "launches_of", "named", "refuse_unknown",
-    "width_of",
+    "RECURRENT", "Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "launches_of", "refuse_unknown", "width_of",
 ]  # fmt: skip
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
@@ -20,8 +20,6 @@ SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 RECURRENT = ("DynamicRnn", "DynamicGru", "DynamicAUGRU")
 _AVERAGES = ("AvgPool", "AvgPoolGrad")
-
-_NAMED = 5  # operators named in a refusal
 
 #: By node, its inputs: slot, source, and slot of the source.
 Reads = List[List[Tuple[int, int, int]]]
@@ -125,12 +123,12 @@ def refuse_unknown(graph: Graph, shapes: Shapes, reads: Reads, unknown: Sequence
     if open_inputs:
         example = ",".join("1" if size is None else str(size) for size in open_inputs[0][1] or ("SIZES",))
         raise NpuError(
-            "DEVICE_SIZES", named([name for name, _ in open_inputs]), "its sizes are open.",
+            "DEVICE_SIZES", listed([name for name, _ in open_inputs], 5), "its sizes are open.",
             f"Give them: --shape {open_inputs[0][0]}:{example}, or --batch N where only the first is open.",
         )  # fmt: skip
     names = _where_unknown(graph, shapes, reads, unknown)
     raise NpuError(
-        "DEVICE_SIZES", named(names), "its sizes depend on values, or on a rule that is not known.",
+        "DEVICE_SIZES", listed(names, 5), "its sizes depend on values, or on a rule that is not known.",
         f"State them: --shape {names[0]}:SIZES.",
     )  # fmt: skip
 
@@ -175,8 +173,3 @@ def fed_name(node: Any, slot: int) -> str:
     if node.op == "_Arg" and node.name.startswith("_arg_"):
         return str(node.name[len("_arg_") :].rsplit("_", 2)[0])
     return node.name if slot == 0 else f"{node.name}:{slot}"
-
-
-def named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

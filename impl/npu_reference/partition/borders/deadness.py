@@ -70,7 +70,7 @@ def _guards(graph: Graph, wires: Wires, switches: set) -> List[_Guards]:
         if nodes[source].op not in _NEXT_ITERATIONS:
             successors[source].append(target)
     guards: List[_Guards] = [_ALIVE] * len(nodes)
-    for node in topological_order(len(nodes), successors):
+    for node in topological_order(successors):
         arriving = []
         for edge in graph.in_edges(node):
             source, slot = wires.src[edge], wires.src_slot[edge]

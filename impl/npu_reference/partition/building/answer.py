@@ -12,6 +12,7 @@ from npu_reference.partition.explaining.minimum import least_geops
 from npu_reference.partition.model import Argument, Border, Copy, Geop, HostNode, Partition, Step
 from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.reasons import Cause, Reason, remedy_of
+from npu_reference.printing import listed
 
 __all__ = ["answer", "host_nodes"]
 
@@ -103,15 +104,10 @@ def _late_cause(plan: AdapterPlan, node: int) -> Cause:
     op = plan.graph.nodes[node].op
     if not plan.candidate[node] and op == "Const":
         readers = {plan.graph.nodes[plan.wires.dst[edge]].name for edge in plan.graph.out_edges(node)}
-        return Cause(Reason.HOST_CONST, f"it is used by {_some(sorted(readers))}" if readers else "nothing uses it")
+        return Cause(Reason.HOST_CONST, f"it is used by {listed(sorted(readers))}" if readers else "nothing uses it")
     if op in ("NoOp", "Identity"):
         return Cause(Reason.ISOLATED, f"no two operators that could be offloaded are neighbours, and this is a {op}")
     return Cause(Reason.SMALLER_REGION, "it is in none of the regions kept by full offload")
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _witness(plan: AdapterPlan, node: int, cause: Cause) -> Tuple[Step, ...]:

@@ -100,7 +100,7 @@ class _Contractor:
                 raise NpuError("GRAPH_CYCLE", "", "a node is its own input.")
             out[tail].add(head)  # type: ignore[union-attr]
             into[head].add(tail)  # type: ignore[union-attr]
-        self.order = OrderList(topological_order(count, out))  # type: ignore[arg-type]
+        self.order = OrderList(topological_order(out))  # type: ignore[arg-type]
         self.parent = list(range(count))
         self.label = list(range(count))
         self.watches: List[Optional[List[Tuple[int, int]]]] = [None] * count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
+from npu_reference.partition.structure.topology import orderable
+
 __all__ = ["device_levels", "least_geops"]
 
 
@@ -17,23 +19,16 @@ def device_levels(count: int, src: Sequence[int], dst: Sequence[int], on_device:
     The edges ``src[i] -> dst[i]`` must be acyclic. O(nodes + edges).
     """
     successors: List[List[int]] = [[] for _ in range(count)]
-    missing = [0] * count
     for tail, head in zip(src, dst):
         successors[tail].append(head)
-        missing[head] += 1
     level = [1 if flag else 0 for flag in on_device]
-    ready = [node for node in range(count) if not missing[node]]
-    while ready:
-        node = ready.pop()
+    for node in orderable(successors):
         here = level[node]
         after_host = here if on_device[node] else here + 1
         for head in successors[node]:
             reached = after_host if on_device[head] else here
             if reached > level[head]:
                 level[head] = reached
-            missing[head] -= 1
-            if not missing[head]:
-                ready.append(head)
     return level
 
 

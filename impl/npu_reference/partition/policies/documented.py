@@ -37,7 +37,7 @@ from npu_reference.partition.policies.adapter import (
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
 from npu_reference.partition.structure.hidden import entering, hidden_edges
 from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
-from npu_reference.printing import counted
+from npu_reference.printing import counted, listed
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -197,7 +197,7 @@ class _Planner:
         if marked:  # M17
             self._note(
                 "SCOPE_WITHOUT_MIX",
-                f"without_npu_compile_scope has no effect without mix_compile_mode: {_some(marked)}. "
+                f"without_npu_compile_scope has no effect without mix_compile_mode: {listed(marked, 5)}. "
                 "(The adapter itself keeps such operators on the host.)",
                 marked[0],
                 "warning",
@@ -209,8 +209,8 @@ class _Planner:
         if names:
             self._note(
                 "PLACEHOLDER_AS_FEED",
-                f"Not among the feeds, and taken as feeds to come: {_some(names)}. Name feeds and fetches to see the "
-                "graph as a session.run does.",
+                f"Not among the feeds, and taken as feeds to come: {listed(names, 5)}. Name feeds and fetches to see "
+                "the graph as a session.run does.",
                 names[0],
             )
 
@@ -226,7 +226,7 @@ class _Planner:
         if ops:
             self._note(
                 "RANGE_HOST_OUTSIDE",
-                f"Outside of the ranges, too, operators that cannot be offloaded stay on the host: {_some(ops)}.",
+                f"Outside of the ranges, too, operators that cannot be offloaded stay on the host: {listed(ops, 5)}.",
                 "in_out_pair",
             )
 
@@ -407,7 +407,7 @@ class _Planner:
                 nodes[node].name for node, cause in self.cause.items() if cause.reason is reason and groups[node] < 0
             )
             if names and not (reason is Reason.FRAME and self.settings.mix):
-                self._note(reason.value, message.format(_some(names)), names[0], "warning")
+                self._note(reason.value, message.format(listed(names, 5)), names[0], "warning")
         strays = stray_readers(self.graph, self.wires, groups) if self.settings.mix else []
         if strays and not self.settings.variables_on_host:
             name = min(nodes[stray].name for stray in strays)
@@ -435,7 +435,7 @@ class _Planner:
         if ops or dissolved:
             self._note(
                 "FULL_OFFLOAD_INCOMPLETE",
-                f"Full offload leaves operators on the host: {_some(ops) if ops else 'none unsupported'}"
+                f"Full offload leaves operators on the host: {listed(ops, 5) if ops else 'none unsupported'}"
                 + (f"; {dissolved} more that could be offloaded are not in the region kept" if dissolved else "")
                 + ". mix_compile_mode offloads every region.",
                 "",
@@ -467,8 +467,3 @@ def _range_error(node: object, cause: Cause, entry: Optional[int]) -> NpuError:
         f"{where} holds {name} ({op}), which cannot be offloaded: {cause.detail}.",
         "Choose a range without it.",
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

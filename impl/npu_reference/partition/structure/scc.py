@@ -8,7 +8,7 @@ __all__ = ["components"]
 
 
 def components(successors: Sequence[Sequence[int]]) -> List[int]:
-    """For every node the number of its strongly connected component (Tarjan). O(nodes + edges)."""
+    """For every node the number of its strongly connected component, above those it leads to (Tarjan). O(V + E)."""
     count = len(successors)
     number = [-1] * count
     low = [0] * count

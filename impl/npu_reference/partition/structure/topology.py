@@ -6,7 +6,7 @@ from typing import Callable, Iterable, List, Sequence, Set
 
 from npu_reference.errors import NpuError
 
-__all__ = ["reached", "topological_order"]
+__all__ = ["orderable", "reached", "topological_order"]
 
 
 def reached(edges_of: Callable[[int], Iterable[int]], ends: Sequence[int], starts: Iterable[int]) -> Set[int]:
@@ -25,13 +25,13 @@ def reached(edges_of: Callable[[int], Iterable[int]], ends: Sequence[int], start
     return seen
 
 
-def topological_order(count: int, successors: Sequence[Iterable[int]]) -> List[int]:
-    """A topological order of the nodes; NpuError GRAPH_CYCLE where there is none. O(nodes + edges)."""
-    missing = [0] * count
+def orderable(successors: Sequence[Iterable[int]]) -> List[int]:
+    """A topological order of the nodes; those on a cycle or behind one are left out. O(nodes + edges)."""
+    missing = [0] * len(successors)
     for heads in successors:
         for head in heads:
             missing[head] += 1
-    ready = [node for node in range(count - 1, -1, -1) if not missing[node]]
+    ready = [node for node in range(len(successors) - 1, -1, -1) if not missing[node]]
     order = []
     while ready:
         node = ready.pop()
@@ -40,6 +40,12 @@ def topological_order(count: int, successors: Sequence[Iterable[int]]) -> List[i
             missing[head] -= 1
             if not missing[head]:
                 ready.append(head)
-    if len(order) != count:
+    return order
+
+
+def topological_order(successors: Sequence[Iterable[int]]) -> List[int]:
+    """A topological order of the nodes; NpuError GRAPH_CYCLE where there is none. O(nodes + edges)."""
+    order = orderable(successors)
+    if len(order) != len(successors):
         raise NpuError("GRAPH_CYCLE", "", "the graph has a cycle that is not a while loop.")
     return order

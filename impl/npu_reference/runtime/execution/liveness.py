@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import FrozenSet, List, Optional, Tuple
 
 from npu_reference.graphs import Graph, frames
+from npu_reference.partition.structure.topology import orderable
 
 __all__ = ["conditions", "predicate", "unsteady"]
 
@@ -45,18 +46,12 @@ def conditions(graph: Graph) -> List[Optional[_Conditions]]:
     """What each node runs under: the sides of Switches, whatever decides a loop. None where that is not known."""
     known: List[Optional[_Conditions]] = [None] * len(graph.nodes)
     forward = [_forward_edges(graph, i) for i in range(len(graph.nodes))]
-    waiting = [len(edges) for edges in forward]
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    while ready:
-        i = ready.pop()
+    successors: List[List[int]] = [[] for _ in graph.nodes]
+    for reader, edges in enumerate(forward):
+        for edge in edges:
+            successors[graph.edges.src[edge]].append(reader)
+    for i in orderable(successors):
         known[i] = _conditions_of(graph, i, forward[i], known)
-        if graph.nodes[i].op in _BACK:
-            continue
-        for edge in graph.out_edges(i):
-            reader = graph.edges.dst[edge]
-            waiting[reader] -= 1
-            if waiting[reader] == 0:
-                ready.append(reader)
     return known
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from npu_reference.partition.structure.scc import components
 
 __all__ = ["WiredInput", "groups_in_order", "parse_input", "parse_inputs"]
 
@@ -33,63 +35,15 @@ def parse_input(text: str) -> WiredInput:
     return WiredInput(name, int(slot or 0))
 
 
-def groups_in_order(inputs: Dict[str, List[WiredInput]]) -> Iterator[Tuple[str, ...]]:
-    """The strongly connected components, each after everything it reads.
+def groups_in_order(inputs: Dict[str, List[WiredInput]]) -> List[Tuple[str, ...]]:
+    """The strongly connected components, each after everything it reads; a while loop alone has several members.
 
     Args:
         inputs: of every node, by name; names that are not keys are ignored.
-
-    Yields:
-        The members of a component; more than one for a while loop, which alone may have a cycle. Tarjan's algorithm
-        without recursion, O(V + E), in an order that depends on the order of ``inputs`` only.
     """
-    number: Dict[str, int] = {}
-    low: Dict[str, int] = {}
-    pending: List[str] = []
-    placed: Set[str] = set()
-    for root in inputs:
-        if root in number:
-            continue
-        stack: List[Tuple[str, Iterator[WiredInput]]] = []
-        _enter(root, inputs, number, low, pending, stack)
-        while stack:
-            name, rest = stack[-1]
-            for source in rest:
-                if source.node not in inputs:
-                    continue
-                if source.node not in number:
-                    _enter(source.node, inputs, number, low, pending, stack)
-                    break
-                if source.node not in placed:
-                    low[name] = min(low[name], number[source.node])
-            else:
-                stack.pop()
-                if stack:
-                    parent = stack[-1][0]
-                    low[parent] = min(low[parent], low[name])
-                if low[name] == number[name]:
-                    members = _cut(pending, name)
-                    placed.update(members)
-                    yield tuple(members)
-
-
-def _enter(
-    name: str,
-    inputs: Dict[str, List[WiredInput]],
-    number: Dict[str, int],
-    low: Dict[str, int],
-    pending: List[str],
-    stack: List[Tuple[str, Iterator[WiredInput]]],
-) -> None:
-    number[name] = low[name] = len(number)
-    pending.append(name)
-    stack.append((name, iter(inputs[name])))
-
-
-def _cut(pending: List[str], first: str) -> Sequence[str]:
-    at = len(pending) - 1
-    while pending[at] != first:
-        at -= 1
-    members = pending[at:]
-    del pending[at:]
-    return members
+    number = {name: position for position, name in enumerate(inputs)}
+    reads = [[number[end.node] for end in ends if end.node in number] for ends in inputs.values()]
+    groups: Dict[int, List[str]] = {}
+    for name, group in zip(inputs, components(reads)):
+        groups.setdefault(group, []).append(name)
+    return [tuple(groups[group]) for group in sorted(groups)]

@@ -22,7 +22,7 @@ from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.partition import Partition, Reason, only_initialises
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, always_on_host
-from npu_reference.printing import counted
+from npu_reference.printing import counted, listed
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, give_threads_back, inner_config
@@ -392,7 +392,7 @@ class Engine:
         reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
         why = "".join(f"; {reason}: {count}" for reason, count in sorted(reasons.items()))
         text = f"{counted(len(parts.geops), 'GEOP')}, {counted(len(plan.host), 'operator')} on the host{why}."
-        wanted = _some(signature.fetches + signature.targets)
+        wanted = listed(signature.fetches + signature.targets)
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
             say(_level(note, parts), Notice(note.code, note.subject, note.message.replace(SAVED_GRAPH_HINT, "")),
@@ -518,12 +518,6 @@ def _rewired(graph: graphs.Graph, sources: Dict[str, str], settled: Set[str]) ->
         del node.input[:]
         node.input.extend(inputs)
     return graphs.graph_from_def(graph_def, subject="session graph")
-
-
-def _some(names: Sequence[str]) -> str:
-    """A few names for a log line."""
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _level(note: Any, parts: Partition) -> int:

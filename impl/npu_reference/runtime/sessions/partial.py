@@ -14,6 +14,7 @@ import numpy as np
 
 from npu_reference.graphs import Graph
 from npu_reference.partition.structure.topology import reached
+from npu_reference.printing import listed
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.observing.log import Notice, say
 from npu_reference.runtime.sessions.rerun import keeps_no_record
@@ -265,9 +266,8 @@ class _PartialRun:
         found = (keeps_no_record(self._graph, i, set()) for i in sorted(again - within))
         names = [name for name in found if name]
         if names:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             text = (
-                f"{', '.join(names[:3])}{more} computed again in a later part of the run, since what is inside loops,"
+                f"{listed(names)} computed again in a later part of the run, since what is inside loops,"
                 " branches and TensorArrays cannot be kept between parts. Fetch what depends on it in one part."
             )
             say(logging.WARNING, Notice("computed_again", "partial_run", text), session=self._session)

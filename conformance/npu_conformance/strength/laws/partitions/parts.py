@@ -38,24 +38,15 @@ def homes_of_loops(reading: LawReading, loops: Sequence[Any]) -> Dict[object, Op
 
 def on_cycles(after: Sequence[Set[int]]) -> Set[int]:
     """Vertices on a cycle or behind one, none where there is no cycle. O(V + E)."""
-    missing = [0] * len(after)
-    for heads in after:
+    before: List[List[int]] = [[] for _ in after]
+    for v, heads in enumerate(after):
         for head in heads:
-            missing[head] += 1
-    ready = [v for v, count in enumerate(missing) if not count]
-    rest = set(range(len(after)))
-    while ready:
-        v = ready.pop()
-        rest.discard(v)
-        for head in after[v]:
-            missing[head] -= 1
-            if not missing[head]:
-                ready.append(head)
-    return rest
+            before[head].append(v)
+    return set(range(len(after))).difference(in_order(before))
 
 
 def in_order(reads: Sequence[Sequence[int]]) -> List[int]:
-    """Nodes behind all that they read; O(V + E)."""
+    """Nodes behind all that they read, but for those on a cycle or behind one; O(V + E)."""
     missing = [len(sources) for sources in reads]
     readers: List[List[int]] = [[] for _ in reads]
     for node, sources in enumerate(reads):
