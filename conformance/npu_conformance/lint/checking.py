@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.lint.configs import FIELDS, OPTIMIZER, RUN_CONFIG, Config, GivenConfig, configs
+from npu_conformance.lint.finding import Fix
 from npu_conformance.lint.module import Module
+from npu_conformance.lint.registry import Check, LintReport, LintSettings, rule
 from npu_conformance.lint.values import UNKNOWN, Object
 from npu_reference.errors import NpuError
 from npu_reference.options import CLASSES, EDITIONS, OPTIONS, Facet, resolve
@@ -17,7 +19,7 @@ from npu_reference.options.fileview import LARGEST
 from npu_reference.options.grammars import GrammarError
 from npu_reference.spelling import nearest
 
-__all__ = ["Problem", "facet_of", "nearest_word", "other_edition", "problems", "takes"]
+__all__ = ["Problem", "facet_of", "nearest_word", "other_edition", "problems", "takes", "telling"]
 
 
 class Problem(NamedTuple):
@@ -47,6 +49,36 @@ class Problem(NamedTuple):
 def problems(module: Module, edition: str) -> List[Problem]:
     """Everything that is wrong with the configurations of a file in one edition, in its order."""
     return module.fact(f"problems of {edition}", lambda one: list(_problems(one, edition)))
+
+
+Mend = Callable[[Module, Problem, str], Optional[Fix]]
+
+
+def telling(
+    documented: str,
+    code: str,
+    name: str,
+    *told: str,
+    at: str = "key",
+    fix: str = "",
+    why: str = "",
+    mend: Optional[Mend] = None,
+) -> Check:
+    """Register a rule that tells of all problems with the codes ``told``, at the ``key`` or ``value`` that was given.
+
+    Args:
+        documented: the module whose docstring explains it.
+        fix, why: as of :func:`registry.rule`, where ``mend`` mends a problem in an edition.
+    """
+
+    def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
+        for problem in problems(module, settings.edition):
+            if problem.code in told:
+                mended = None if mend is None else mend(module, problem, settings.edition)
+                yield LintReport(getattr(problem.given, at), problem.message, mended, safe=fix == "safe")
+
+    check.__module__ = documented
+    return rule(code, name, fix, why)(check)
 
 
 def facet_of(config: Config, name: str, edition: str) -> Optional[Facet]:

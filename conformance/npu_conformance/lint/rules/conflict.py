@@ -16,15 +16,6 @@ set elsewhere, a conflict is told only if no value of theirs would end it.
 
 from __future__ import annotations
 
-from typing import Iterator
+from npu_conformance.lint.checking import telling
 
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
-
-
-@rule("E107", "conflict")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("OPTION_CONFLICT",):
-            yield LintReport(problem.given.key, problem.message)
+check = telling(__name__, "E107", "conflict", "OPTION_CONFLICT")

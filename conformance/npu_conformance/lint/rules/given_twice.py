@@ -13,15 +13,6 @@ The later value counts.
 
 from __future__ import annotations
 
-from typing import Iterator
+from npu_conformance.lint.checking import telling
 
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
-
-
-@rule("W105", "given-twice")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("overridden twice",):
-            yield LintReport(problem.given.key, problem.message)
+check = telling(__name__, "W105", "given-twice", "overridden twice")

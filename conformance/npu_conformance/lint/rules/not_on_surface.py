@@ -12,15 +12,6 @@ Some options are for the parameter map only, others for NPURunConfig only; where
 
 from __future__ import annotations
 
-from typing import Iterator
+from npu_conformance.lint.checking import telling
 
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
-
-
-@rule("W102", "not-on-surface")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("not_on_surface",):
-            yield LintReport(problem.given.key, problem.message)
+check = telling(__name__, "W102", "not-on-surface", "not_on_surface")

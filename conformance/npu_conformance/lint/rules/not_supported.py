@@ -12,15 +12,6 @@ It is ignored. `--edition` says which edition the script is for.
 
 from __future__ import annotations
 
-from typing import Iterator
+from npu_conformance.lint.checking import telling
 
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
-
-
-@rule("W103", "not-supported")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("not_in_edition", "unsupported", "removed"):
-            yield LintReport(problem.given.key, problem.message)
+check = telling(__name__, "W103", "not-supported", "not_in_edition", "unsupported", "removed")

@@ -19,16 +19,11 @@ Python 3 raises a TypeError for it. The documents write `tf.compat.as_bytes("…
 
 from __future__ import annotations
 
-from typing import Iterator
-
 from npu_conformance.lint import mending
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
+from npu_conformance.lint.checking import telling
 
-
-@rule("E103", "text-for-bytes", "safe", "The line fails in every run, and takes nothing but the bytes of this text.")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("bytes",):
-            yield LintReport(problem.given.value, problem.message, mending.as_bytes(module, problem), safe=True)
+_WHY = "The line fails in every run, and takes nothing but the bytes of this text."
+check = telling(
+    __name__, "E103", "text-for-bytes", "bytes", at="value", fix="safe", why=_WHY,
+    mend=lambda module, problem, edition: mending.as_bytes(module, problem),
+)  # fmt: skip

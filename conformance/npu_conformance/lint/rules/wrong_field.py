@@ -27,16 +27,8 @@ value is a literal that means one.
 
 from __future__ import annotations
 
-from typing import Iterator
-
 from npu_conformance.lint import mending
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
+from npu_conformance.lint.checking import telling
 
-
-@rule("E102", "wrong-field", "unsafe", "The option takes effect, which until now kept its default.")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("field",):
-            yield LintReport(problem.given.key, problem.message, mending.field(module, problem, settings.edition))
+_WHY = "The option takes effect, which until now kept its default."
+check = telling(__name__, "E102", "wrong-field", "field", fix="unsafe", why=_WHY, mend=mending.field)

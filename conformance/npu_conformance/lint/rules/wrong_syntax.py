@@ -12,15 +12,6 @@ The message says at which character, and what the form is.
 
 from __future__ import annotations
 
-from typing import Iterator
+from npu_conformance.lint.checking import telling
 
-from npu_conformance.lint.checking import problems
-from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import LintReport, LintSettings, rule
-
-
-@rule("E106", "wrong-syntax")
-def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
-    for problem in problems(module, settings.edition):
-        if problem.code in ("OPTION_SYNTAX",):
-            yield LintReport(problem.given.value, problem.message)
+check = telling(__name__, "E106", "wrong-syntax", "OPTION_SYNTAX", at="value")
