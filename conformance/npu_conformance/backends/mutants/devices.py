@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, altered, with_values
 
 __all__: List[str] = []
 
 Run = Callable[[Params], Answer]
-
-
-def _declare(name: str, requirement: str, sentence: str, fault: Callable[[Run, Params], Answer]) -> None:
-    """Register a mutant whose ``run`` has one fault."""
-
-    def run(self: ReferenceBackend, params: Params) -> Answer:
-        return fault(lambda asked: ReferenceBackend.run(self, asked), params)
-
-    mutant(f"devices.{name}", requirement)(
-        type("DevicesMutant", (ReferenceBackend,), {"__doc__": sentence, "run": run})
-    )
 
 
 def _on(device: Callable[[int], int]) -> Callable[[Run, Params], Answer]:
@@ -121,4 +109,4 @@ for _name, _requirement, _sentence, _fault in (
     ("lost.unquantized", "runconfig.hccl_timeout.purpose", "Waits for a rank as long as the option says.",
      _saying("(after 544 s: )True", r"\g<1>False")),
 ):  # fmt: skip
-    _declare(_name, _requirement, _sentence, _fault)
+    altered(f"devices.{_name}", _requirement, _sentence, "run", _fault)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, altered, with_values
 
 __all__: List[str] = []
 
@@ -195,11 +194,7 @@ _OF_PROFILES: List[Tuple[str, str, Fault]] = [
 
 
 def _declare(requirement: str, sentence: str, fault: Fault, name: str = "") -> None:
-    def run(self: ReferenceBackend, params: Params) -> Answer:
-        return fault(lambda asked: ReferenceBackend.run(self, asked), params)
-
-    register = mutant(name or f"run.files.{requirement}", requirement)
-    register(type("DumpMutant", (ReferenceBackend,), {"__doc__": sentence, "run": run}))
+    altered(name or f"run.files.{requirement}", requirement, sentence, "run", fault)
 
 
 for _requirement, _sentence, _fault in _MUTANTS:

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
+from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.options.grammars import GrammarError, in_out_pair
 
 __all__ = [
-    "Answer", "Params", "ReferenceBackend", "everything_on_host", "merged", "scoped_nodes", "script_text",
+    "Answer", "Params", "ReferenceBackend", "altered", "everything_on_host", "merged", "scoped_nodes", "script_text",
     "to_device", "to_host", "with_operators", "with_pairs", "with_values", "without_notes", "without_scope",
     "without_scope_in_functions",
 ]  # fmt: skip
 
 Params = Mapping[str, Any]
 Answer = Dict[str, Any]
+
+
+def altered(name: str, requirement: str, fault: str, method: str, change: Callable[..., Any], **more: Any) -> None:
+    """Register a mutant of which one method is ``change``, given the reference's own method and what that is given.
+
+    Args:
+        fault: one sentence; more: as of :func:`mutant`.
+    """
+
+    def answer(self: ReferenceBackend, *given: Any) -> Any:
+        return change(functools.partial(getattr(ReferenceBackend, method), self), *given)
+
+    mutant(name, requirement, **more)(type("Altered", (ReferenceBackend,), {"__doc__": fault, method: answer}))
 
 
 def with_values(params: Params, **changes: Any) -> Dict[str, Any]:

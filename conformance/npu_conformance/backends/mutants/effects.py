@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, List
+from typing import Callable, List
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
+from npu_conformance.backends.mutants.edits import Params, altered
 
 __all__: List[str] = []
 
@@ -15,12 +14,7 @@ Change = Callable[[Params], Params]
 
 def _hearing(name: str, requirement: str, fault: str, method: str, change: Change) -> None:
     """A backend that hears another request than was asked."""
-
-    def answer(self: Any, params: Params) -> Answer:
-        found: Answer = getattr(ReferenceBackend, method)(self, change(params))
-        return found
-
-    mutant(name, requirement)(type("Altered", (ReferenceBackend,), {method: answer, "__doc__": fault}))
+    altered(name, requirement, fault, method, lambda ask, params: ask(change(params)))
 
 
 def _in_files(pattern: str, words: str) -> Change:

@@ -6,7 +6,7 @@ import re
 from typing import Any, Callable, List, Mapping, Tuple
 
 from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, script_text, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, altered, script_text, with_values
 from npu_conformance.backends.mutants.option_faults import given
 from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS
@@ -19,18 +19,8 @@ Fault = Callable[[Run, Params], Answer]
 
 def _declare(requirement: str, sentence: str, fault: Fault, option: str = "", kind: str = "misread") -> None:
     """Register a mutant whose ``run`` has one fault, of an option where one is named."""
-
-    def run(self: ReferenceBackend, params: Params) -> Answer:
-        return fault(lambda asked: ReferenceBackend.run(self, asked), params)
-
-    register = mutant(
-        f"options.runs.{requirement}",
-        requirement,
-        options=(option,) if option else (),
-        surface="session" if option else "",
-        kind=kind if option else "",
-    )
-    register(type("RunMutant", (ReferenceBackend,), {"__doc__": sentence, "run": run}))
+    of_option = {"options": (option,), "surface": "session", "kind": kind} if option else {}
+    altered(f"options.runs.{requirement}", requirement, sentence, "run", fault, **of_option)
 
 
 def _prints(pattern: str, instead: str) -> Fault:

@@ -9,6 +9,7 @@ from npu_conformance.backends.mutants.edits import (
     Answer,
     Params,
     ReferenceBackend,
+    altered,
     everything_on_host,
     script_text,
     to_device,
@@ -33,12 +34,10 @@ def _given(option: str, value: Any, surface: str = "") -> When:
 def _placing(name: str, requirement: str, fault: str, when: When, **changes: Any) -> None:
     """A mutant that places operators by other values."""
 
-    class Faulty(ReferenceBackend):
-        def partition(self, params: Params) -> Answer:
-            return super().partition(with_values(params, **changes) if when(params) else params)
+    def partition(ask: Callable[[Params], Answer], params: Params) -> Answer:
+        return ask(with_values(params, **changes) if when(params) else params)
 
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "partition", partition)
 
 
 def _unplaced(surface: str) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, altered, with_values
 from npu_reference.errors import NpuError
 
 __all__ = [
@@ -53,13 +53,7 @@ def only_mode(params: Params, mode: Optional[str]) -> Params:
 
 def _declared(name: str, requirement: str, fault: str, precision: Callable[[Ask, Params], Answer]) -> None:
     """Registers a backend whose ``precision`` is given the reference's and the request."""
-
-    class Faulty(ReferenceBackend):
-        def precision(self, params: Params) -> Answer:
-            return precision(super().precision, params)
-
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "precision", precision)
 
 
 def asking(name: str, requirement: str, fault: str, change: Change) -> None:
@@ -150,31 +144,27 @@ def another_library(
 ) -> None:
     """A mutant whose operator library says something else, in the form of an operator information file."""
 
-    class Faulty(ReferenceBackend):
-        def catalog(self, params: Params) -> Any:
-            found = super().catalog(params)
-            return found.with_ops_info(json.dumps(library), "mutant") if when(params) else found
+    def catalog(ask: Callable[[Params], Any], params: Params) -> Any:
+        found = ask(params)
+        return found.with_ops_info(json.dumps(library), "mutant") if when(params) else found
 
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "catalog", catalog)
 
 
 def without_marks(name: str, requirement: str, fault: str, when: Callable[[Params], bool]) -> None:
     """A mutant that does not see what keep_dtype_scope marks."""
     from npu_reference.graphs import graph_from_def
 
-    class Faulty(ReferenceBackend):
-        def graph(self, params: Params) -> Any:
-            graph = super().graph(params)
-            if not when(params):
-                return graph
-            definition = graph.to_def()
-            for node in definition.node:
-                node.attr.pop("_keep_dtype", None)
-            return graph_from_def(definition)
+    def graph(ask: Callable[[Params], Any], params: Params) -> Any:
+        found = ask(params)
+        if not when(params):
+            return found
+        definition = found.to_def()
+        for node in definition.node:
+            node.attr.pop("_keep_dtype", None)
+        return graph_from_def(definition)
 
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "graph", graph)
 
 
 def flags(**words: str) -> Library:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Callable, Dict, List
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
+from npu_conformance.backends.mutants.edits import Answer, Params, altered
 from npu_conformance.backends.mutants.precision_edits import asked, only_mode
 from npu_reference.errors import NpuError
 
@@ -35,15 +34,8 @@ def _named(params: Params, script: str) -> bool:
     return params.get("script", "").endswith(f"/{script}.py")
 
 
-def _declared(
-    name: str, requirement: str, fault: str, run: Callable[[Callable[[Params], Answer], Params], Answer]
-) -> None:
-    class Faulty(ReferenceBackend):
-        def run(self, params: Params) -> Answer:
-            return run(super().run, params)
-
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+def _declared(name: str, requirement: str, fault: str, run: Callable[..., Answer]) -> None:
+    altered(name, requirement, fault, "run", run)
 
 
 def _turning(name: str, requirement: str, fault: str, when: Callable[[Params], bool]) -> None:
@@ -79,7 +71,7 @@ for _name, _requirement, _modes in (
         _name,
         _requirement,
         f"Computes in float32 under {_modes[0]}, whatever it says of its dtypes.",
-        lambda ask, params, modes=_modes: (  # type: ignore[misc]
+        lambda ask, params, modes=_modes: (
             ask({**params, "device_precision": "off"})
             if set(modes) & {str(value) for value in params["values"].values()}
             else ask(params)
@@ -99,7 +91,7 @@ for _name, _requirement, _mode, _other, _edition in (
         _name,
         _requirement,
         f"Computes as {_other} what is to be computed as {_mode}.",
-        lambda ask, params, mode=_mode, other=_other, edition=_edition: (  # type: ignore[misc]
+        lambda ask, params, mode=_mode, other=_other, edition=_edition: (
             ask(only_mode(params, other)) if asked(params, [mode], edition) else ask(params)
         ),
     )
@@ -223,7 +215,7 @@ for _edition, _surface in (("legacy", "session"), ("current", "runconfig")):
         f"high-precision-{_edition}-is-worse",
         f"{_surface}.op_select_implmode.high_precision",
         "Computes float16 worse under high_precision than under high_performance.",
-        lambda ask, params, edition=_edition: (  # type: ignore[misc]
+        lambda ask, params, edition=_edition: (
             _printing(ask(params), "with high_precision: True", "with high_precision: False")
             if _named(params, "implementation_modes") and params["edition"] == edition
             else ask(params)

@@ -5,21 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any, Callable, Dict, List, Mapping
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, altered, with_values
 from npu_reference.errors import DeviceError, NpuError
 
 __all__: List[str] = []
 
 Run = Callable[[Params], Answer]
 Fault = Callable[[Run, Params], Answer]
-
-
-def _declare(name: str, requirement: str, sentence: str, fault: Fault) -> None:
-    def run(self: ReferenceBackend, params: Params) -> Answer:
-        return fault(lambda asked: ReferenceBackend.run(self, asked), params)
-
-    mutant(name, requirement)(type("RunMutant", (ReferenceBackend,), {"__doc__": sentence, "run": run}))
 
 
 def _hears(**changes: Any) -> Fault:
@@ -294,4 +286,4 @@ for _name, _requirement, _sentence, _fault in (
         _unchecked,
     ),
 ):
-    _declare(_name, _requirement, _sentence, _fault)
+    altered(_name, _requirement, _sentence, "run", _fault)

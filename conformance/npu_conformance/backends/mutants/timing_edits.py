@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Callable, Dict, Mapping, Optional
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.backends.mutants.edits import Answer, Params, altered, with_values
 
 __all__ = ["Edit", "always", "engine_is", "given", "has", "hearing", "moved", "scaled", "telling", "value_of"]
 
@@ -43,27 +42,20 @@ def hearing(name: str, requirement: str, fault: str, when: When, **changes: Any)
         }
         return with_values(params, **found)
 
-    class Faulty(ReferenceBackend):
-        def step(self, params: Params) -> Answer:
-            return super().step(changed(params) if when(params) else params)
-
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "step", lambda ask, params: ask(changed(params) if when(params) else params))
 
 
 def telling(name: str, requirement: str, fault: str, edit: Edit, when: When = always) -> None:
     """A mutant whose step differs: ``edit`` changes a copy of it in place."""
 
-    class Faulty(ReferenceBackend):
-        def step(self, params: Params) -> Answer:
-            answer = super().step(params)
-            if when(params):
-                answer = copy.deepcopy(answer)
-                edit(answer, params)
-            return answer
+    def step(ask: Callable[[Params], Answer], params: Params) -> Answer:
+        answer = ask(params)
+        if when(params):
+            answer = copy.deepcopy(answer)
+            edit(answer, params)
+        return answer
 
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "step", step)
 
 
 def scaled(factor: float, more: int = 0) -> Edit:

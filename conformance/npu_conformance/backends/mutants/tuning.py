@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
+from npu_conformance.backends.mutants.edits import Answer, Params, altered
 from npu_conformance.backends.mutants.timing_edits import When, always, hearing, telling, value_of
 from npu_reference.tuning import TuningPlan
 
@@ -64,13 +63,7 @@ hearing(
 
 def _planning(name: str, requirement: str, fault: str, change: Any, when: When = always) -> None:
     """A mutant that tunes by another plan."""
-
-    class Faulty(ReferenceBackend):
-        def tuned(self, made: Any, plan: TuningPlan) -> Any:
-            return super().tuned(made, change(plan))
-
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
+    altered(name, requirement, fault, "tuned", lambda ask, made, plan: ask(made, change(plan)))
 
 
 class _Parts(TuningPlan):
