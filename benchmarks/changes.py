@@ -92,8 +92,8 @@ _SWAPPED = {
 }  # fmt: skip
 
 #: Calls whose texts are words for people.
-_WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
-          "GrammarError", "did_you_mean", "echo", "_reason"}  # fmt: skip
+_WORDS = {"NpuError", "Problem", "warn", "warn_idle", "note", "Note", "Advice", "Reason", "Cause", "error", "declare",
+          "Remark", "GrammarError", "did_you_mean", "echo", "_reason"}  # fmt: skip
 
 #: What types are made of.
 _TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Callable, Sequence
 
-__all__ = ["write_page"]
+__all__ = ["between", "write_page"]
+
+
+def between(page: str, begin: str, end: str, text: str) -> str:
+    """A page with a text between its marks; ValueError where it lacks one of them."""
+    before, found, rest = page.partition(begin)
+    _, last, after = rest.partition(end)
+    if not found or not last:
+        raise ValueError(f"the page lacks {begin.strip()!r} or {end.strip()!r}")
+    return f"{before}{begin}{text}{end}{after}"
 
 
 def write_page(arguments: Sequence[str], module: str, default: str, make: Callable[[str], str]) -> int:

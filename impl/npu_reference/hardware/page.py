@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Dict, List, Sequence
 
-from npu_reference.derived_page import write_page
+from npu_reference.derived_page import between, write_page
 from npu_reference.hardware.device import ORIGINS, PARAMETERS
 from npu_reference.hardware.reading import built_in, names
 
@@ -40,16 +40,8 @@ def _number(value: float) -> str:
 
 
 def inserted(page: str) -> str:
-    """A page with the table between its marks.
-
-    Raises:
-        ValueError: the page lacks one of them.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    """A page with the table between its marks."""
+    return between(page, BEGIN, END, f"\n{table()}\n")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -70,6 +70,10 @@ class State:
         """Tell the user something about an option."""
         self.warnings.append(Warning_(name, code, shorten(message), rule or self.rule))
 
+    def warn_idle(self, name: str, why: str) -> None:
+        """Tell the user that an option has no effect."""
+        self.warn(name, "no_effect", f"{name} has no effect, since {why}.")
+
     def note(self, name: str, message: str, rule: str = "") -> None:
         """Tell the user what the documents say about an option, where nothing has to be done about it."""
         self.notes.append(Remark(name, shorten(message), rule or self.rule))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Iterator, Sequence
 
-from npu_reference.derived_page import write_page
+from npu_reference.derived_page import between, write_page
 from npu_reference.surface.declaration import REFUSED, STAR, Name
 from npu_reference.surface.modules import MODULES
 from npu_reference.surface.table import NAMES
@@ -47,16 +47,8 @@ def _row(name: Name) -> str:
 
 
 def with_table(page: str) -> str:
-    """The page with the table as it is now.
-
-    Raises:
-        ValueError: the page lacks one of the lines around it.
-    """
-    before, begin, rest = page.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END + "\n")
-    if not begin or not end:
-        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    return f"{before}{begin}\n{table()}{end}{after}"
+    """The page with the table as it is now."""
+    return between(page, BEGIN + "\n", END + "\n", f"\n{table()}")
 
 
 def main(arguments: Sequence[str]) -> int:

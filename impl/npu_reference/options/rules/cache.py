@@ -66,8 +66,7 @@ def _force_clears_what_others_use(state: State) -> None:
 def _directory_needs_the_cache(state: State) -> None:
     """op_compiler_cache_dir is used together with op_compiler_cache_mode: while that is disable, nothing is cached."""
     if state.has("op_compiler_cache_dir") and state.value("op_compiler_cache_mode") == "disable":
-        message = "op_compiler_cache_dir has no effect, since op_compiler_cache_mode is disable."
-        state.warn("op_compiler_cache_dir", "no_effect", message)
+        state.warn_idle("op_compiler_cache_dir", "op_compiler_cache_mode is disable")
 
 
 @RULES.rule("runconfig.op_compiler_cache_dir.priority", "ASCEND_CACHE_PATH", editions=("current",))

@@ -57,7 +57,7 @@ def _dump_settings_need_dump(state: State) -> None:
         return
     for name in ("dump_path", "dump_step", "dump_mode"):
         if state.has(name):
-            state.warn(name, "no_effect", f"{name} has no effect, since enable_dump is not True.")
+            state.warn_idle(name, "enable_dump is not True")
 
 
 @RULES.rule("runconfig.op_debug_level.2_oom_exclusive", "op_debug_level", "op_debug_config")

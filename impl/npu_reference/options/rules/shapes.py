@@ -127,11 +127,7 @@ def _recompilation_does_not_loop(state: State) -> None:
 def _execute_mode_needs_dynamic_input(state: State) -> None:
     """dynamic_graph_execute_mode takes effect only with dynamic_input."""
     if state.has("dynamic_graph_execute_mode") and not state.value("dynamic_input"):
-        state.warn(
-            "dynamic_graph_execute_mode",
-            "no_effect",
-            "dynamic_graph_execute_mode has no effect, since dynamic_input is not True.",
-        )
+        state.warn_idle("dynamic_graph_execute_mode", "dynamic_input is not True")
         state.drop("dynamic_graph_execute_mode", "session.dynamic_graph_execute_mode.only_when_dynamic")
 
 
@@ -149,9 +145,5 @@ def _profiles_go_before_ranges(state: State) -> None:
 def _ranges_need_dynamic_input(state: State) -> None:
     """dynamic_inputs_shape_range takes effect only with dynamic_input."""
     if state.has("dynamic_inputs_shape_range") and not state.value("dynamic_input"):
-        state.warn(
-            "dynamic_inputs_shape_range",
-            "no_effect",
-            "dynamic_inputs_shape_range has no effect, since dynamic_input is not True.",
-        )
+        state.warn_idle("dynamic_inputs_shape_range", "dynamic_input is not True")
         state.drop("dynamic_inputs_shape_range", "S9")

@@ -46,8 +46,7 @@ def _profiling_options_need_profiling(state: State) -> None:
     """profiling_options have no effect unless profiling_mode is True."""
     told = any(one.option == "profiling_options" and one.code == "no_effect" for one in state.warnings)
     if state.has("profiling_options") and not state.value("profiling_mode") and not told:
-        message = "profiling_options has no effect, since profiling_mode is not True."
-        state.warn("profiling_options", "no_effect", message)
+        state.warn_idle("profiling_options", "profiling_mode is not True")
 
 
 @RULES.rule("session.profiling_options.output.precreated", "profiling_mode", about=("profiling_options",))
@@ -89,8 +88,7 @@ def _tuning_needs_its_directory(state: State) -> None:
 def _tuned_operators_need_tuning(state: State) -> None:
     """aoe_config_file has no effect unless aoe_mode is given."""
     if state.has("aoe_config_file") and state.value("aoe_mode") is None:
-        message = "aoe_config_file has no effect, since aoe_mode is not given."
-        state.warn("aoe_config_file", "no_effect", message)
+        state.warn_idle("aoe_config_file", "aoe_mode is not given")
 
 
 @RULES.rule("files.aoe_cfg.deeper_opat_needs_2", "aoe_config_file", editions=("current",), about=("aoe_mode",))
