@@ -94,11 +94,12 @@ REFUSED = "session-buffer-optimize-domain-refuses-1@legacy"
     [
         ("unknown", False, "pass"),
         ("unknown", True, "fail"),  # a warning does not undo that it takes effect
-        ("training_only", False, "fail"),  # says nothing of the value
-        (None, False, "fail"),  # nothing is said
+        ("training_only", True, "fail"),
+        (None, False, "pass"),  # no document has a word of a warning
+        (None, True, "fail"),
     ],
 )
-def test_a_value_no_document_lists_may_be_ignored_aloud(tmp_path, code, in_force, expected):
+def test_a_value_no_document_lists_may_be_ignored(tmp_path, code, in_force, expected):
     given = instance(REFUSED).case.params["values"]
     ok = answer(REFUSED, tmp_path, values={})
     if in_force:

@@ -161,19 +161,19 @@ def judge_facts(
     if case.expect.rejected is not None and not case.expect.ignorable:
         codes, kind = " or ".join(case.expect.rejected[0]), "accepted"
         if case.method == "options" and not case.expect.error:
-            if _ignored(case, ok):
+            if _ignored(case, edition, ok):
                 kind = "ignored"
             elif tolerance.is_spelling(case, edition, ok):
                 kind = "spelling"
         difference = Difference(kind, f"{_TAKEN.get(kind, kind)}; it should be refused with {codes}", "rejected")
         return _result(case, edition, [difference], texts)
     differences = differing.differences(case, edition, ok, found, texts, folder)
-    if case.method == "run":
+    if case.method in ("run", "timeline"):
         differences = leeway.told_otherwise(differences, texts)
     if differences and case.expect.ignorable and case.method == "options" and not case.expect.error:
         # Where it may be ignored, so may what is wrong in a file, and a value may be read as a documented one.
         in_force = all(one.kind == "forbidden" and one.fact.startswith("origin ") for one in differences)
-        if in_force and (_ignored(case, ok) or tolerance.is_spelling(case, edition, ok)):
+        if in_force and (_ignored(case, edition, ok) or tolerance.is_spelling(case, edition, ok)):
             differences = [one._replace(kind="spelling") for one in differences]
     unseen = _Unseen(case.method, ok.get("unseen", ()), found) if in_part else None
     if unseen is None:
@@ -270,8 +270,8 @@ def _rejected(case: Case, edition: str, body: Mapping[str, Any], in_part: bool) 
     return _result(case, edition, differences, (fact.text,))
 
 
-def _ignored(case: Case, ok: Mapping[str, Any]) -> bool:
-    """Whether what should be refused was ignored aloud: with a warning of an option whose given value is not in force.
+def _ignored(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
+    """Whether what should be refused is not in force: with a warning of an option, or as if it had not been given.
 
     What stands in a file may be ignored in part, so an option that names a file keeps its value.
     """
@@ -284,7 +284,7 @@ def _ignored(case: Case, ok: Mapping[str, Any]) -> bool:
                 return True
         elif name not in effective or given[name] in files or not _is_in_force(effective[name], given[name]):
             return True
-    return False
+    return tolerance.is_left_out(case, edition, ok)
 
 
 #: Codes of warnings that say nothing of the value.

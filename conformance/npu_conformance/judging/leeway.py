@@ -81,16 +81,16 @@ def _text_of(path: str) -> str:
         return ""
 
 
-_PLACED = re.compile(r"(?:run \d+ )?(?:host|device|geop \S+ node) (\S+)")
+_PLACED = re.compile(r"(?:run \d+ )?(?:host|device|geop \S+ node) (\S+)|border h2d (\S+):0 \S+")
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
 
 
 def _is_of_an_input(case: Case, difference: Difference) -> bool:
-    """Whether a difference is only where a placeholder is: it computes nothing, and no document places it."""
+    """Whether a difference is only where a placeholder is, or that it is fed: it computes nothing."""
     match = _PLACED.fullmatch(difference.fact)
     if match is None or difference.kind not in ("missing", "unexpected", "forbidden"):
         return False
-    return match[1] in _inputs(str(case.params.get("graph", "")))
+    return (match[1] or match[2]) in _inputs(str(case.params.get("graph", "")))
 
 
 @functools.lru_cache(maxsize=1 << 10)
@@ -223,7 +223,10 @@ def _means(case: Case, edition: str, option: str, wanted: str, told: str) -> boo
         value, other = json.loads(wanted), json.loads(told)
     except ValueError:
         return False
-    nobody_gives_it = values.unwrapped(case.params["values"].get(option)) is None
+    given = values.unwrapped(case.params["values"].get(option))
+    if value is None and edition == "current" and option in values.WITHOUT_EFFECT and values.same(option, other, given):
+        return True
+    nobody_gives_it = given is None
     if nobody_gives_it and value is None and ((edition, option) in case.expect.unset or other in values.NOTHING):
         return True
     if nobody_gives_it and edition == "current" and case.params["surface"] == "session":
@@ -275,12 +278,14 @@ def _is_below(path: str, folder: str) -> bool:
     return bool(folder) and (path == folder or path.startswith(folder + "/"))
 
 
-_FAILURE = re.compile(r"(?P<what>(?:rank \d+ )?(?:failed|rejected)) (?P<code>\S+).*")
+_FAILURE = re.compile(
+    r"(?P<what>(?:rank \d+ )?(?:failed|rejected)|ended \S+(?= (?!done|DEVICE_ENDLESS))) (?P<code>\S+).*"
+)
 _COPY = re.compile(r"(?P<what>(?:rank \d+ )?run \d+ copy .+) (?P<bytes>\d+|\?)")
 
 
 def told_otherwise(differences: Sequence[Difference], facts: Sequence[str]) -> List[Difference]:
-    """Differences of a run, with one instead of a missing fact where the answer tells the same event otherwise.
+    """Differences of a run or step, with one instead of a missing fact where the answer tells the same event otherwise.
 
     A failure may have another code or another subject, and the bytes of a copy may be unknown.
 

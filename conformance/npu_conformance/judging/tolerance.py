@@ -11,11 +11,12 @@ import unicodedata
 from typing import Any, Iterator, Mapping, Tuple
 
 from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging.differences import matches
 from npu_conformance.library.case import Case
 from npu_conformance.observing import values
 from npu_reference.errors import NpuError
 
-__all__ = ["is_spelling"]
+__all__ = ["is_left_out", "is_spelling"]
 
 _BLANKS = re.compile(r"\s*([,;:=|])\s*")
 _EMPTY_PARTS = re.compile(r"(?<=[=:;,|\[{(])[,;|]+|[,;|]+(?=[:;,|\]})])")
@@ -23,6 +24,12 @@ _SIGN_OR_ZEROS = re.compile(r"(?<![\w.+-])\+?0*(?=[0-9])")
 _ROUND = str.maketrans("()", "[]")
 _AT_THE_END = re.compile(r",(?=\s*[\]}])|(?<=[\[{]),")
 _BLANK_WORDS = re.compile(r'"\s*([^"]*?)\s*"')
+_NUMERALS = re.compile(r"(?<=\d)_(?=\d)|(?<=\d)\.0+(?![\d.])")
+_SINGLE_ENDS = re.compile(r"\[\s*('[^']*')\s*,\s*('[^']*')\s*\]")
+#: In a file: one of a list without its brackets, and what names nothing that a document has.
+_ALONE = re.compile(r'("(?:to-add|to-remove|tune_ops_name|tune_ops_type|feature)"\s*:\s*)("[^"]*")')
+_SWITCHED = re.compile(r"(:\s*)(?:(true)|false)\b")
+_NAMELESS = re.compile(r"(?ms)^\s*=.*?$|^\[(?!ByOpType\]|ByNodeName\])[^\]\n]*\].*?(?=^\[|\Z)")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_WORD = "no-word-of-any-option"
 _TRUTH = {"true": True, "false": False}
@@ -42,7 +49,7 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
         told = _told(effective, name)
         # Where any text is a value of the option, a number is none of its words.
         any_text = not isinstance(plain, str) and _is_documented(_with(case, name, _NO_WORD), edition)
-        if plain in values.NOTHING and _is_left_empty(case, name, told, edition):
+        if plain in values.NOTHING and _is_left_empty(case, name, told, edition, *values.NOTHING):
             return True
         for read in _readings_of(plain):
             if type(read) is type(plain) and read == given[name]:
@@ -59,19 +66,31 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
         _is_documented({**case.params, "files": {**files, name: tidy}}, edition)
         for name, text in files.items()
         if isinstance(text, str) and any(values.unwrapped(given[option]) == name for option in in_force)
-        for tidy in {_tidy(text), _AT_THE_END.sub("", text), _BLANK_WORDS.sub(r'"\1"', text), text.lower()} - {text}
+        for tidy in {_tidy(text), _AT_THE_END.sub("", text), _BLANK_WORDS.sub(r'"\1"', text), text.lower(),
+                     _ALONE.sub(r"\1[\2]", text), _NAMELESS.sub("", text),
+                     _SWITCHED.sub(lambda told: told[1] + ('"on"' if told[2] else '"off"'), text)} - {text}
     )
 
 
-def _is_left_empty(case: Case, name: str, told: Any, edition: str) -> bool:
-    """Whether an option that is given a false or empty value is told as if it was not given, which is documented."""
-    others = {option: value for option, value in case.params["values"].items() if option != name}
+def is_left_out(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
+    """Whether the option that is at fault is told as if it was not given: no document has a word of a warning."""
+    subject = case.expect.rejected[1] if case.expect.rejected is not None else ""
+    given, effective = case.params["values"], ok.get("effective", {})
+    return any(
+        matches(subject, name) and not values.same(name, value, told) and _is_left_empty(case, name, told, edition)
+        for name, value, told in ((one, values.unwrapped(given[one]), _told(effective, one)) for one in given)
+    )
+
+
+def _is_left_empty(case: Case, name: str, told: Any, edition: str, *others: Any) -> bool:
+    """Whether an option is told as if not given, or as one of others, and without it the question is documented."""
+    values_beside = {option: value for option, value in case.params["values"].items() if option != name}
     try:
-        answer = ReferenceBackend().options({**case.params, "values": others, "edition": edition})
+        answer = ReferenceBackend().options({**case.params, "values": values_beside, "edition": edition})
     except NpuError:
         return False
     default = answer["effective"].get(name, {}).get("value")
-    return told in values.NOTHING or values.same(name, default, told)
+    return told is None or told in others or values.same(name, default, told)
 
 
 def _told(effective: Mapping[str, Any], name: str) -> Any:
@@ -109,7 +128,8 @@ def _of_text(text: str) -> Tuple[Any, ...]:
     if text.lower() in _TRUTH:
         return text, text.lower(), _TRUTH[text.lower()]
     plain = _SIGN_OR_ZEROS.sub("", text)
-    others = (plain, text.lower(), _AT_THE_END.sub("", text.translate(_ROUND)))
+    ends = _AT_THE_END.sub("", text.translate(_ROUND)), _SINGLE_ENDS.sub(r"[[\1], [\2]]", text)
+    others = (plain, text.lower(), *ends, _NUMERALS.sub("", text))
     return (text, *others, int(plain), bool(int(plain))) if _INTEGER.fullmatch(plain) else (text, *others)
 
 

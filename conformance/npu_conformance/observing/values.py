@@ -15,7 +15,7 @@ from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
 from npu_reference.options.meaning import told
 
-__all__ = ["NOTHING", "OF_A_SESSION", "same", "unwrapped"]
+__all__ = ["NOTHING", "OF_A_SESSION", "WITHOUT_EFFECT", "same", "unwrapped"]
 
 #: What an option that is left empty may be told as: "left empty by default, indicating that it is disabled" (003).
 NOTHING = (None, False, 0, "", "0")
@@ -33,6 +33,10 @@ OF_A_SESSION: Mapping[str, Tuple[Any, Any]] = {
     "variable_format_optimize": (True, None),  # 002 L180, 003 L1010
 }
 
+#: Options that do not take effect by 003 L1160, L1166: their value may be told as it was given.
+WITHOUT_EFFECT = ("graph_memory_max_size", "variable_memory_max_size")
+
+_TRUTH = {"true": True, "True": True, "false": False, "False": False}
 _NUMBER = re.compile(r"-?\d{1,18}")
 _PATH = re.compile(r"(_dir|_path|_file)$")
 _HOME = re.compile(r"(\$HOME|\$\{HOME\}|~)(?=/|$)")
@@ -79,7 +83,7 @@ def _meaning(name: str, text: str) -> Any:
             if isinstance(meant, Steps):
                 return [[first, last - 1] for first, last in union((one, end + 1) for one, end in meant.spans)]
             return sorted(parsed) if isinstance(parsed, list) and _is_set(name, parsed) else parsed
-    return int(text) if _NUMBER.fullmatch(text) else text
+    return int(text) if _NUMBER.fullmatch(text) else _TRUTH.get(text, text)
 
 
 def _is_set(name: str, parsed: Any) -> bool:
