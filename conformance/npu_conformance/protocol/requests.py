@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.library import twins
 from npu_conformance.library.case import Instance
+from npu_conformance.library.operator_flags import with_kernels
 from npu_conformance.observing import device_runs, tensors
 from npu_conformance.protocol import client
 from npu_reference import strict_json
@@ -38,6 +39,8 @@ def prepare(instance: Instance, folder: str) -> Prepared:
         twin = twins.make(instance.twin, params["graph"], folder)
         params = twin.forward(params)
     params["edition"] = instance.edition
+    if case.method == "precision" or ("ops_info" in params and "graph" in params):
+        params["ops_info"] = with_kernels(params.get("ops_info", "{}"), params["graph"])
     tell = device_runs.wanted(case.needs) if case.method == "run" else []
     if tell:
         params["tell"] = tell

@@ -157,6 +157,7 @@ class _Reader:
             if variant not in params.get("variants", {}):
                 raise self.fields.fail(f"expect.compare.{variant}", "params.variants has no variant of this name")
         needs.update(needed_by(params))
+        needs.update(["ops_info"] if method == "precision" else [])  # it gives the kernels of the graph's operators
         if expect.after is not None:
             needs.add("run.timeline")
         twins = self.fields.choices(merged, "twins", TWINS, ())

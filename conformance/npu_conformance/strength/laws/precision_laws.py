@@ -6,6 +6,7 @@ import functools
 import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from npu_conformance.library.operator_flags import kernels_of
 from npu_conformance.observing import observe
 from npu_conformance.observing.text_files import json_object
 from npu_conformance.strength.laws.law import Law
@@ -200,15 +201,7 @@ def _catalog() -> Catalog:
 
 def library_of(graph: Graph) -> str:
     """Operator information with the kernels and lists of what a graph becomes."""
-    names = {one.ge_op for node in graph.nodes for one in _kernels(node.op)}
-    return json.dumps({name: _entries()[name] for name in sorted(names & _entries().keys())})
-
-
-@functools.lru_cache(maxsize=1)
-def _entries() -> Mapping[str, Any]:
-    from npu_reference.artifacts import library  # which brings the compiler along
-
-    return library.entries(_catalog())
+    return json.dumps(kernels_of(node.op for node in graph.nodes))
 
 
 def _as_the_mode_says(reading: Precise) -> List[str]:
