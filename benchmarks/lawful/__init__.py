@@ -29,6 +29,7 @@ _MODULES = (
     "artifacts_kernels",
     "artifacts_results",
     "readings",
+    "sampled",
 )
 
 with making.into(LAWFUL):

@@ -44,10 +44,9 @@ def _kernels_renamed(turn: Dict[str, Any]) -> None:
 
 leaving(
     "kernels_are_called_by_numbers_alone",
-    "003 L187 gives the ends .o and .json and the folder, and no document names the files in it",
-    _kernels_called,
-    _kernels_renamed,
-)
+    "003 L187 gives the ends .o and .json and the folder, and no document names the files in it", _kernels_called,
+    _kernels_renamed
+)  # fmt: skip
 
 
 def _larger(files: Files, asked: Dict[str, Any]) -> Files:
@@ -67,10 +66,9 @@ def _kernels_larger(turn: Dict[str, Any]) -> None:
 
 leaving(
     "kernel_binaries_are_three_times_as_large",
-    "003 L258 says that ccec_O0 and ccec_g increase the size of the .o, and no document what it is",
-    _larger,
-    _kernels_larger,
-)
+    "003 L258 says that ccec_O0 and ccec_g increase the size of the .o, and no document what it is", _larger,
+    _kernels_larger
+)  # fmt: skip
 
 
 def _described_otherwise(files: Files, asked: Dict[str, Any]) -> Files:
@@ -125,9 +123,8 @@ def _logged(files: Files, asked: Dict[str, Any]) -> Files:
 
 leaving(
     "a_log_of_the_compiler_lies_beside_the_kernels",
-    "003 L203 retains kernel files in kernel_meta, and no document says that nothing else lies there",
-    _logged,
-)
+    "003 L203 retains kernel files in kernel_meta, and no document says that nothing else lies there", _logged
+)  # fmt: skip
 
 
 def _itself(files: Files, asked: Dict[str, Any]) -> Files:
@@ -197,12 +194,10 @@ def _own_kernels(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "artifacts",
-    "without_a_cache_every_operator_has_a_kernel_of_its_own",
+    "artifacts", "without_a_cache_every_operator_has_a_kernel_of_its_own",
     "002 L540 avoids repeated compilation where the cache is enabled; of disable (L541) nothing of the kind is said",
-    _own_kernels,
-    "compile",
-)
+    _own_kernels, "compile"
+)  # fmt: skip
 
 
 # The cache of kernels
@@ -225,9 +220,8 @@ def _one_file_each(files: Files, asked: Dict[str, Any]) -> Files:
 
 leaving(
     "an_entry_of_the_cache_is_one_file",
-    "003 L849 creates the kernel_cache subdirectory, and no document says which files lie in it",
-    _one_file_each,
-)
+    "003 L849 creates the kernel_cache subdirectory, and no document says which files lie in it", _one_file_each
+)  # fmt: skip
 
 
 def _by_device(files: Files, asked: Dict[str, Any]) -> Files:
@@ -248,9 +242,8 @@ def _by_device(files: Files, asked: Dict[str, Any]) -> Files:
 
 leaving(
     "the_cache_has_folders_by_digest_and_an_index",
-    "003 L849 creates the kernel_cache subdirectory, and no document says how it is arranged below",
-    _by_device,
-)
+    "003 L849 creates the kernel_cache subdirectory, and no document says how it is arranged below", _by_device
+)  # fmt: skip
 
 
 leaving(
@@ -307,9 +300,7 @@ def _finer(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "artifacts",
-    "any_other_option_than_those_of_files_compiles_anew",
+    "artifacts", "any_other_option_than_those_of_files_compiles_anew",
     "003 L804: operators with the same compilation options reuse the cache; which options these are is not said",
-    _finer,
-    "compile",
-)
+    _finer, "compile"
+)  # fmt: skip

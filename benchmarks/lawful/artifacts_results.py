@@ -128,9 +128,8 @@ def _weights_hashed(turn: Dict[str, Any]) -> None:
 leaving(
     "weight_files_have_a_shorter_hash_value",
     "003 L78: the weight file is named weight_<hash value>; no document says which hash",
-    lambda files, asked: {_WEIGHT.sub(_hashed, path): file for path, file in files.items()},
-    _weights_hashed,
-)
+    lambda files, asked: {_WEIGHT.sub(_hashed, path): file for path, file in files.items()}, _weights_hashed
+)  # fmt: skip
 
 leaving(
     "weight_files_are_padded_to_512_bytes",
@@ -152,11 +151,9 @@ def _listed_last_first(turn: Dict[str, Any]) -> None:
 
 
 leaving(
-    "kernels_and_constants_are_told_last_first",
-    "no document says in which order a compiler tells what it compiled",
-    lambda files, asked: dict(reversed(list(files.items()))),
-    _listed_last_first,
-)
+    "kernels_and_constants_are_told_last_first", "no document says in which order a compiler tells what it compiled",
+    lambda files, asked: dict(reversed(list(files.items()))), _listed_last_first
+)  # fmt: skip
 
 
 @broken("artifacts", "no document has a compiler tell notes, switches or passes beside its files", "hello", "compile")
@@ -182,10 +179,8 @@ def _noted(turn: Dict[str, Any]) -> None:
 
 leaving(
     "every_program_notes_how_many_processes_compiled",
-    "no document says what a compiler reports beside what is described",
-    lambda files, asked: files,
-    _noted,
-)
+    "no document says what a compiler reports beside what is described", lambda files, asked: files, _noted
+)  # fmt: skip
 
 
 # The library
@@ -217,9 +212,8 @@ def _read_only(file: Dict[str, Any], params: Params) -> None:
 
 _library(
     "the_library_can_be_executed_and_not_written",
-    "004 L11 grants the write permission, which the file lacks; no document gives its other permissions",
-    _read_only,
-)
+    "004 L11 grants the write permission, which the file lacks; no document gives its other permissions", _read_only
+)  # fmt: skip
 
 
 def _more_keys(file: Dict[str, Any], params: Params) -> None:
@@ -244,9 +238,8 @@ def _more_keys(file: Dict[str, Any], params: Params) -> None:
 
 _library(
     "the_library_tells_more_of_each_operator",
-    "003 L419 shows precision_reduce of an entry; no document lists all keys or gives an order",
-    _more_keys,
-)
+    "003 L419 shows precision_reduce of an entry; no document lists all keys or gives an order", _more_keys
+)  # fmt: skip
 
 
 def _more_files(answer: Answer, params: Params) -> None:
@@ -261,9 +254,7 @@ def _more_files(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "artifacts",
-    "the_installation_has_libraries_of_other_chips_as_well",
-    "003 L417 has a directory for each <soc_version>, and L623 a file of implementation modes beside it",
-    _more_files,
-    "library",
-)
+    "artifacts", "the_installation_has_libraries_of_other_chips_as_well",
+    "003 L417 has a directory for each <soc_version>, and L623 a file of implementation modes beside it", _more_files,
+    "library"
+)  # fmt: skip

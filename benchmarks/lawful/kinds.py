@@ -131,9 +131,10 @@ def told_warning(answer: Answer, option: str, code: str) -> None:
 
 
 def ignores(
-    area: str, name: str, sentence: str, which: Which, code: str = "no_effect", told_as_given: bool = False
-) -> None:
-    """Registers a backend that leaves values out, with a warning, which the reference refuses.
+    area: str, name: str, sentence: str, which: Which, code: str = "no_effect", told_as_given: bool = False,
+    methods: Sequence[str] = METHODS,
+) -> None:  # fmt: skip
+    """Registers a backend that leaves values out, with a warning if it has a code, which the reference refuses.
 
     With `told_as_given` they are told as they were given: nothing asks for what they would say.
     """
@@ -149,12 +150,13 @@ def ignores(
         answer = ask(every(params, change))
         if "effective" in answer:
             for one, value in gone.items():
-                told_warning(answer, one, code)
+                if code:
+                    told_warning(answer, one, code)
                 if told_as_given:
                     answer["effective"][one] = {"value": value, "origin": "given"}
         return answer
 
-    lawful(area, name, sentence, fault)
+    lawful(area, name, sentence, fault, *methods)
 
 
 def refuses(area: str, name: str, sentence: str, code: str, find: Find, methods: Sequence[str] = METHODS) -> None:

@@ -49,12 +49,10 @@ def _pair_alone(error: NpuError, params: Params, values: Values) -> Iterable[str
 
 
 ignores(
-    "in_out_pair",
-    "in_out_pair_without_mixed_computing_is_taken_without_effect",
-    "002 L709 'in the scenario of mixed computing': no word of an error outside of it",
-    _pair_alone,
-    told_as_given=True,
-)
+    "in_out_pair", "in_out_pair_without_mixed_computing_is_taken_without_effect",
+    "002 L709 'in the scenario of mixed computing': no word of an error outside of it", _pair_alone,
+    told_as_given=True
+)  # fmt: skip
 
 
 def _malformed(error: NpuError, params: Params, values: Values) -> Iterable[str]:
@@ -62,11 +60,9 @@ def _malformed(error: NpuError, params: Params, values: Values) -> Iterable[str]
 
 
 ignores(
-    "in_out_pair",
-    "an_in_out_pair_that_cannot_be_read_is_ignored_with_a_warning",
-    "001 writes the text with str() of a list: what another text does is not said",
-    _malformed,
-)
+    "in_out_pair", "an_in_out_pair_that_cannot_be_read_is_ignored_with_a_warning",
+    "001 writes the text with str() of a list: what another text does is not said", _malformed
+)  # fmt: skip
 
 
 def _empty(error: NpuError, params: Params, values: Values) -> Iterable[str]:
@@ -76,12 +72,10 @@ def _empty(error: NpuError, params: Params, values: Values) -> Iterable[str]:
 
 
 ignores(
-    "in_out_pair",
-    "an_empty_list_of_ranges_names_none",
-    "001 'all_graph_iop = []' is appended to: str() of it before that is '[]', of which nothing is said",
-    _empty,
-    told_as_given=True,
-)
+    "in_out_pair", "an_empty_list_of_ranges_names_none",
+    "001 'all_graph_iop = []' is appended to: str() of it before that is '[]', of which nothing is said", _empty,
+    told_as_given=True
+)  # fmt: skip
 
 
 def _not_as_str(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -92,12 +86,9 @@ def _not_as_str(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "in_out_pair",
-    "an_in_out_pair_that_str_does_not_write_is_refused",
-    "001, 002 L722 'tf.compat.as_bytes(str(all_graph_iop))' is the only form",
-    "OPTION_SYNTAX",
-    _not_as_str,
-)
+    "in_out_pair", "an_in_out_pair_that_str_does_not_write_is_refused",
+    "001, 002 L722 'tf.compat.as_bytes(str(all_graph_iop))' is the only form", "OPTION_SYNTAX", _not_as_str
+)  # fmt: skip
 
 
 def _flag_alone(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -107,12 +98,10 @@ def _flag_alone(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "in_out_pair",
-    "in_out_pair_flag_without_in_out_pair_is_refused",
+    "in_out_pair", "in_out_pair_flag_without_in_out_pair_is_refused",
     "002 L696 'whether the operators of in_out_pair are offloaded': what it does without it is not said",
-    "OPTION_CONFLICT",
-    _flag_alone,
-)
+    "OPTION_CONFLICT", _flag_alone
+)  # fmt: skip
 
 
 # What its names mean
@@ -130,13 +119,10 @@ def _unknown_name(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "in_out_pair",
-    "a_name_in_a_range_that_the_graph_does_not_have_is_refused",
-    "001 'the first and last operators': what a name of none of them does is not said",
-    "OPTION_VALUE",
-    _unknown_name,
-    PLANNED,
-)
+    "in_out_pair", "a_name_in_a_range_that_the_graph_does_not_have_is_refused",
+    "001 'the first and last operators': what a name of none of them does is not said", "OPTION_VALUE", _unknown_name,
+    PLANNED
+)  # fmt: skip
 
 
 def _no_path(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -147,13 +133,10 @@ def _no_path(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "in_out_pair",
-    "an_end_of_a_range_that_no_path_joins_to_another_is_refused",
+    "in_out_pair", "an_end_of_a_range_that_no_path_joins_to_another_is_refused",
     "001 'all operators within the range of the first and last': what it does where nothing joins them is not said",
-    "OPTION_VALUE",
-    _no_path,
-    PLANNED,
-)
+    "OPTION_VALUE", _no_path, PLANNED
+)  # fmt: skip
 
 
 def _cut(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -165,13 +148,10 @@ def _cut(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "in_out_pair",
-    "a_range_that_cuts_a_loop_or_a_conditional_is_refused",
-    "001 'all operators within the range': of a loop that reaches out of it nothing is said",
-    "RANGE_UNSUPPORTED",
-    _cut,
-    PLANNED,
-)
+    "in_out_pair", "a_range_that_cuts_a_loop_or_a_conditional_is_refused",
+    "001 'all operators within the range': of a loop that reaches out of it nothing is said", "RANGE_UNSUPPORTED",
+    _cut, PLANNED
+)  # fmt: skip
 
 
 def _known_alone(ask: Ask, params: Params) -> Answer:
@@ -195,12 +175,10 @@ def _known_alone(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "in_out_pair",
-    "a_name_that_the_graph_does_not_have_is_skipped_alone",
+    "in_out_pair", "a_name_that_the_graph_does_not_have_is_skipped_alone",
     "001 'the first and last operators': what becomes of the others of an entry, where one is unknown, is not said",
-    _known_alone,
-    *PLANNED,
-)
+    _known_alone, *PLANNED
+)  # fmt: skip
 
 
 def _without_numbers(ask: Ask, params: Params) -> Answer:
@@ -212,11 +190,9 @@ def _without_numbers(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "in_out_pair",
-    "the_name_of_a_tensor_will_do_for_its_operator",
-    "001 'operators': that a name with an output number is refused, or is unknown, is not said",
-    _without_numbers,
-)
+    "in_out_pair", "the_name_of_a_tensor_will_do_for_its_operator",
+    "001 'operators': that a name with an output number is refused, or is unknown, is not said", _without_numbers
+)  # fmt: skip
 
 
 # Where operators are placed
@@ -242,12 +218,10 @@ def _has_pairs(params: Params) -> bool:
 _choose_range = documented._Planner._choose_range
 
 plans(
-    "in_out_pair",
-    "constants_that_only_a_range_reads_are_offloaded_with_it",
+    "in_out_pair", "constants_that_only_a_range_reads_are_offloaded_with_it",
     "001 'all operators within the range of the first and last': whether their constants lie within it is not said",
-    _has_pairs,
-    _choose_range=_with_constants,
-)
+    _has_pairs, _choose_range=_with_constants
+)  # fmt: skip
 
 
 def _without_batch_norm(listed: Dict[str, Any]) -> Dict[str, Any]:
@@ -255,13 +229,10 @@ def _without_batch_norm(listed: Dict[str, Any]) -> Dict[str, Any]:
 
 
 lists_operators(
-    "mixed",
-    "FusedBatchNormV3_stays_on_the_host_in_mixed_computing",
+    "mixed", "FusedBatchNormV3_stays_on_the_host_in_mixed_computing",
     "000 'its fifth output ... is not supported ... in mixed computing mode': that the operator is, is not said",
-    _without_batch_norm,
-    (*PLANNED, "run"),
-    mixed=True,
-)
+    _without_batch_norm, (*PLANNED, "run"), mixed=True
+)  # fmt: skip
 
 
 def _silent(answer: Answer, params: Params) -> None:
@@ -269,11 +240,9 @@ def _silent(answer: Answer, params: Params) -> None:
 
 
 tells_partition(
-    "mixed",
-    "nothing_is_noted_of_ranges_and_scopes",
-    "000, 001 have no word of messages about what a range or a scope names",
-    _silent,
-)
+    "mixed", "nothing_is_noted_of_ranges_and_scopes",
+    "000, 001 have no word of messages about what a range or a scope names", _silent
+)  # fmt: skip
 
 
 def _variables_on_host(self: Any, *given: Any) -> None:
@@ -290,9 +259,7 @@ def _is_legacy_mixed(params: Params) -> bool:
 
 
 plans(
-    "mixed",
-    "variables_stay_on_the_host_in_mixed_computing_of_the_older_documents",
+    "mixed", "variables_stay_on_the_host_in_mixed_computing_of_the_older_documents",
     "001 'operators that are not offloaded by default': which these are is not said, nor that variables are not",
-    _is_legacy_mixed,
-    __init__=_variables_on_host,
-)
+    _is_legacy_mixed, __init__=_variables_on_host
+)  # fmt: skip

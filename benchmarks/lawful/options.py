@@ -49,11 +49,9 @@ def _unlisted(error: NpuError, params: Params, values: Values) -> List[str]:
 
 
 ignores(
-    "options",
-    "an_unlisted_value_is_ignored_with_a_warning",
-    "003 L13 'Values are as follows': no document says what another value does",
-    _unlisted,
-)
+    "options", "an_unlisted_value_is_ignored_with_a_warning",
+    "003 L13 'Values are as follows': no document says what another value does", _unlisted
+)  # fmt: skip
 
 
 def _far(error: NpuError, params: Params, values: Values) -> List[str]:
@@ -77,11 +75,9 @@ def _mistyped(error: NpuError, params: Params, values: Values) -> List[str]:
 
 
 ignores(
-    "options",
-    "a_value_of_another_type_is_ignored_with_a_warning",
-    "002 L24 parameter_map[...].b: no document says what a value in another field or of another type does",
-    _mistyped,
-)
+    "options", "a_value_of_another_type_is_ignored_with_a_warning",
+    "002 L24 parameter_map[...].b: no document says what a value in another field or of another type does", _mistyped
+)  # fmt: skip
 
 
 def _is_adjusted(params: Params, option: str) -> bool:
@@ -89,12 +85,10 @@ def _is_adjusted(params: Params, option: str) -> bool:
 
 
 refuses(
-    "options",
-    "an_input_fusion_size_outside_its_range_is_refused",
+    "options", "an_input_fusion_size_outside_its_range_is_refused",
     "003 L93 'the minimum value is 0 byte, the maximum value is 33554432 bytes': it does not say that others are moved",
-    "OPTION_VALUE",
-    warned_find("adjusted", beside=_is_adjusted),
-)
+    "OPTION_VALUE", warned_find("adjusted", beside=_is_adjusted)
+)  # fmt: skip
 
 
 def _nearer_timeout(params: Params, values: Values) -> Values:
@@ -139,12 +133,10 @@ def _of_run_config(params: Params, option: str) -> bool:
 
 
 refuses(
-    "options",
-    "run_config_refuses_an_argument_that_it_does_not_have",
+    "options", "run_config_refuses_an_argument_that_it_does_not_have",
     "003 lists the options of NPURunConfig and says nothing of others: Python refuses an unknown keyword",
-    "OPTION_VALUE",
-    warned_find("unknown", "not_on_surface", "not_in_edition", beside=_of_run_config),
-)
+    "OPTION_VALUE", warned_find("unknown", "not_on_surface", "not_in_edition", beside=_of_run_config)
+)  # fmt: skip
 
 
 def _of_session(params: Params, option: str) -> bool:
@@ -152,21 +144,17 @@ def _of_session(params: Params, option: str) -> bool:
 
 
 refuses(
-    "options",
-    "a_session_refuses_a_key_that_no_document_has",
+    "options", "a_session_refuses_a_key_that_no_document_has",
     "002 L5 calls keys that it does not list reserved or for other products: it does not say that they are taken",
-    "OPTION_VALUE",
-    warned_find("unknown", beside=_of_session),
-)
+    "OPTION_VALUE", warned_find("unknown", beside=_of_session)
+)  # fmt: skip
 
 
 refuses(
-    "options",
-    "an_option_that_is_not_supported_is_refused",
+    "options", "an_option_that_is_not_supported_is_refused",
     "003 L429 'Not supported in the current version', 002 L150: what becomes of one that is given is not said",
-    "OPTION_VALUE",
-    warned_find("unsupported", "removed"),
-)
+    "OPTION_VALUE", warned_find("unsupported", "removed")
+)  # fmt: skip
 
 
 # Warnings
@@ -186,10 +174,9 @@ def _warns_of_all(answer: Answer, params: Params) -> None:
 
 
 tells(
-    "every_option_that_is_given_is_warned_of",
-    "no document says that a message stays away where an option is set",
-    _warns_of_all,
-)
+    "every_option_that_is_given_is_warned_of", "no document says that a message stays away where an option is set",
+    _warns_of_all
+)  # fmt: skip
 
 
 def _warns_of_notes(answer: Answer, params: Params) -> None:
@@ -240,10 +227,9 @@ def _warned_elsewhere(answer: Answer, params: Params) -> None:
 
 
 tells(
-    "options_and_warnings_come_in_another_order",
-    "003 and 002 are tables of options whose order means nothing",
-    _warned_elsewhere,
-)
+    "options_and_warnings_come_in_another_order", "003 and 002 are tables of options whose order means nothing",
+    _warned_elsewhere
+)  # fmt: skip
 
 
 # How values are told
@@ -262,9 +248,8 @@ def _without_unset(answer: Answer, params: Params) -> None:
 
 tells(
     "an_option_without_a_value_is_left_out",
-    "003 L1010 'this option is left empty by default': how that is told is not said",
-    _without_unset,
-)
+    "003 L1010 'this option is left empty by default': how that is told is not said", _without_unset
+)  # fmt: skip
 
 
 def _only_values(answer: Answer) -> None:
@@ -273,13 +258,10 @@ def _only_values(answer: Answer) -> None:
 
 
 claims_less(
-    "options",
-    "meaning_directives_and_advice_are_not_claimed",
-    "the documents say what options do, not that anything tells it",
-    ("meaning", "directives", "advice"),
-    _only_values,
-    "options",
-)
+    "options", "meaning_directives_and_advice_are_not_claimed",
+    "the documents say what options do, not that anything tells it", ("meaning", "directives", "advice"),
+    _only_values, "options"
+)  # fmt: skip
 
 
 def _current_directories(answer: Answer) -> List[str]:
@@ -293,9 +275,8 @@ def _dot_slash(answer: Answer, params: Params) -> None:
 
 tells(
     "the_current_directory_is_told_with_a_slash",
-    "003 L288 'the default storage path (current script execution path)' is a place, not a text",
-    _dot_slash,
-)
+    "003 L288 'the default storage path (current script execution path)' is a place, not a text", _dot_slash
+)  # fmt: skip
 
 
 def _no_directory(answer: Answer, params: Params) -> None:
@@ -318,9 +299,8 @@ def _unexpanded(answer: Answer, params: Params) -> None:
 
 tells(
     "the_default_cache_directory_is_told_as_the_documents_write_it",
-    "003 L853 'the default path ($HOME/atc_data)', 002 L564",
-    _unexpanded,
-)
+    "003 L853 'the default path ($HOME/atc_data)', 002 L564", _unexpanded
+)  # fmt: skip
 
 
 def _numbers(answer: Answer, params: Params) -> None:
@@ -332,9 +312,8 @@ def _numbers(answer: Answer, params: Params) -> None:
 
 tells(
     "memory_sizes_are_told_as_numbers",
-    "002 L221 'unit: byte': the size is a number, str() of it is how the sample writes it",
-    _numbers,
-)
+    "002 L221 'unit: byte': the size is a number, str() of it is how the sample writes it", _numbers
+)  # fmt: skip
 
 
 def _normal_lists(answer: Answer, params: Params) -> None:
@@ -351,9 +330,8 @@ def _normal_lists(answer: Answer, params: Params) -> None:
 
 tells(
     "lists_are_told_without_blanks_and_in_the_order_of_names",
-    "003 L635 'separate the names by commas', L1070: blanks and the order of such lists mean nothing",
-    _normal_lists,
-)
+    "003 L635 'separate the names by commas', L1070: blanks and the order of such lists mean nothing", _normal_lists
+)  # fmt: skip
 
 
 def _expanded_steps(answer: Answer, params: Params) -> None:
@@ -369,6 +347,5 @@ def _expanded_steps(answer: Answer, params: Params) -> None:
 
 tells(
     "dumped_steps_are_told_one_by_one",
-    "002 L126: '|' separates iterations, '-' means a range of them; both name the same iterations",
-    _expanded_steps,
-)
+    "002 L126: '|' separates iterations, '-' means a range of them; both name the same iterations", _expanded_steps
+)  # fmt: skip

@@ -33,12 +33,9 @@ def _is_current(params: Params, values: Values) -> bool:
 
 
 takes_default(
-    "options",
-    "gradients_are_not_updated_in_parallel_by_default",
-    "003 L593 gives hcom_parallel no default; its example is none",
-    {"hcom_parallel": False},
-    _is_current,
-)
+    "options", "gradients_are_not_updated_in_parallel_by_default",
+    "003 L593 gives hcom_parallel no default; its example is none", {"hcom_parallel": False}, _is_current
+)  # fmt: skip
 
 
 def _disabled(answer: Answer, params: Params) -> None:
@@ -60,12 +57,10 @@ def _fast_kernels(params: Params, values: Values) -> bool:
 
 
 takes_default(
-    "options",
-    "kernels_are_fast_by_default",
+    "options", "kernels_are_fast_by_default",
     "003 L1061 'high_performance (default)' beside L1063 'left empty by default'",
-    {"op_select_implmode": "high_performance"},
-    _fast_kernels,
-)
+    {"op_select_implmode": "high_performance"}, _fast_kernels
+)  # fmt: skip
 
 
 def _is_legacy(params: Params, values: Values) -> bool:
@@ -73,20 +68,15 @@ def _is_legacy(params: Params, values: Values) -> bool:
 
 
 takes_default(
-    "options",
-    "timeouts_of_the_older_documents_have_defaults",
-    "002 L803, L813 give hccl_timeout and op_wait_timeout no default",
-    {"hccl_timeout": 1836, "op_wait_timeout": 120},
-    _is_legacy,
-)
+    "options", "timeouts_of_the_older_documents_have_defaults",
+    "002 L803, L813 give hccl_timeout and op_wait_timeout no default", {"hccl_timeout": 1836, "op_wait_timeout": 120},
+    _is_legacy
+)  # fmt: skip
 
 takes_default(
-    "options",
-    "an_operator_runs_two_minutes_at_most_by_default",
-    "003 L920 gives op_execute_timeout no default",
-    {"op_execute_timeout": 124},
-    _is_current,
-)
+    "options", "an_operator_runs_two_minutes_at_most_by_default", "003 L920 gives op_execute_timeout no default",
+    {"op_execute_timeout": 124}, _is_current
+)  # fmt: skip
 
 
 def _first_device(answer: Answer, params: Params) -> None:
@@ -97,9 +87,8 @@ def _first_device(answer: Answer, params: Params) -> None:
 
 tells(
     "the_first_device_is_the_default",
-    "003 L24, 002 L661 give session_device_id no default where ASCEND_DEVICE_ID is not set either",
-    _first_device,
-)
+    "003 L24, 002 L661 give session_device_id no default where ASCEND_DEVICE_ID is not set either", _first_device
+)  # fmt: skip
 
 
 def _one_iteration(answer: Answer, params: Params) -> None:
@@ -109,10 +98,9 @@ def _one_iteration(answer: Answer, params: Params) -> None:
 
 
 tells(
-    "a_session_of_the_older_documents_has_one_iteration_a_loop",
-    "002 L41 gives iterations_per_loop no default",
-    _one_iteration,
-)
+    "a_session_of_the_older_documents_has_one_iteration_a_loop", "002 L41 gives iterations_per_loop no default",
+    _one_iteration
+)  # fmt: skip
 
 
 # Values that real adapters take and no document lists
@@ -124,12 +112,10 @@ def _is_no_path(params: Params, option: str) -> bool:
 
 
 refuses(
-    "options",
-    "a_value_that_no_document_lists_is_refused",
+    "options", "a_value_that_no_document_lists_is_refused",
     "003 L1091 'possible values are', L654: the documents list values, and say nothing of what adapters take besides",
-    "OPTION_VALUE",
-    warned_find("undocumented", beside=_is_no_path),
-)
+    "OPTION_VALUE", warned_find("undocumented", beside=_is_no_path)
+)  # fmt: skip
 
 
 def _digits(params: Params, values: Values) -> Values:
@@ -150,11 +136,9 @@ def _takes_numbers(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "a_number_will_do_for_a_text_of_digits",
-    '003 L120 ac_parallel_enable="1", L755 aoe_mode="2": that a number is refused is not said',
-    _takes_numbers,
-)
+    "options", "a_number_will_do_for_a_text_of_digits",
+    '003 L120 ac_parallel_enable="1", L755 aoe_mode="2": that a number is refused is not said', _takes_numbers
+)  # fmt: skip
 
 
 def _bits(params: Params, values: Values) -> Values:
@@ -174,11 +158,9 @@ def _takes_bits(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "a_truth_value_will_do_for_0_and_1",
-    "003 L52 '0 (default)', '1': in Python True is the number 1, and no document refuses it",
-    _takes_bits,
-)
+    "options", "a_truth_value_will_do_for_0_and_1",
+    "003 L52 '0 (default)', '1': in Python True is the number 1, and no document refuses it", _takes_bits
+)  # fmt: skip
 
 
 # Scenarios
@@ -210,11 +192,10 @@ def _scenario_ignored(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "an_option_has_no_effect_outside_of_its_scenario",
+    "options", "an_option_has_no_effect_outside_of_its_scenario",
     "002 L13 'usage scenario', 003 L327 'applies only to online inference scenarios': elsewhere it is open",
-    _scenario_ignored,
-)
+    _scenario_ignored
+)  # fmt: skip
 
 
 def _trains(params: Params, values: Values) -> Optional[str]:
@@ -223,12 +204,9 @@ def _trains(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "an_option_of_training_is_refused_in_inference",
-    "002 L13 'usage scenario: training': no word of what it does in online inference",
-    "OPTION_CONFLICT",
-    _trains,
-)
+    "options", "an_option_of_training_is_refused_in_inference",
+    "002 L13 'usage scenario: training': no word of what it does in online inference", "OPTION_CONFLICT", _trains
+)  # fmt: skip
 
 
 def _forced_half(params: Params, values: Values) -> Optional[str]:
@@ -237,12 +215,9 @@ def _forced_half(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "run_config_refuses_force_fp16_in_training",
-    "003 L327 'this parameter applies only to online inference scenarios'",
-    "OPTION_CONFLICT",
-    _forced_half,
-)
+    "options", "run_config_refuses_force_fp16_in_training",
+    "003 L327 'this parameter applies only to online inference scenarios'", "OPTION_CONFLICT", _forced_half
+)  # fmt: skip
 
 
 # One option beside another
@@ -255,14 +230,10 @@ def _no_cluster(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "RANK_SIZE_alone_makes_no_cluster",
-    "003 L932 'in the cluster training scenario': the documents name no variable that makes one",
-    _no_cluster,
-    "options",
-    "partition",
-    "precision",
-)
+    "options", "RANK_SIZE_alone_makes_no_cluster",
+    "003 L932 'in the cluster training scenario': the documents name no variable that makes one", _no_cluster,
+    "options", "partition", "precision"
+)  # fmt: skip
 
 
 def _types_alone(error: NpuError, params: Params, values: Values) -> List[str]:
@@ -271,13 +242,10 @@ def _types_alone(error: NpuError, params: Params, values: Values) -> List[str]:
 
 
 ignores(
-    "options",
-    "a_list_of_types_without_an_implementation_mode_is_taken",
+    "options", "a_list_of_types_without_an_implementation_mode_is_taken",
     "003 L1072 'use this option in conjunction with op_select_implmode': no word of an error where it is alone",
-    _types_alone,
-    "incomplete",
-    told_as_given=True,
-)
+    _types_alone, "incomplete", told_as_given=True
+)  # fmt: skip
 
 
 def _mixlist_alone(error: NpuError, params: Params, values: Values) -> List[str]:
@@ -286,12 +254,10 @@ def _mixlist_alone(error: NpuError, params: Params, values: Values) -> List[str]
 
 
 ignores(
-    "options",
-    "a_mixlist_without_mixed_precision_is_taken_without_effect",
+    "options", "a_mixlist_without_mixed_precision_is_taken_without_effect",
     "003 L386 'when mixed precision is enabled, you can use this option': no word of an error where it is not",
-    _mixlist_alone,
-    told_as_given=True,
-)
+    _mixlist_alone, told_as_given=True
+)  # fmt: skip
 
 _PROFILES = ("input_shape", "dynamic_dims", "dynamic_node_type")
 
@@ -318,11 +284,9 @@ def _takes_profiles(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "profiles_are_taken_beside_mixed_computing",
-    "002 L371 to L416 say nothing of mixed computing, 000 nothing of profiles",
-    _takes_profiles,
-)
+    "options", "profiles_are_taken_beside_mixed_computing",
+    "002 L371 to L416 say nothing of mixed computing, 000 nothing of profiles", _takes_profiles
+)  # fmt: skip
 
 
 def _generalised(error: NpuError, params: Params, values: Values) -> List[str]:
@@ -331,13 +295,10 @@ def _generalised(error: NpuError, params: Params, values: Values) -> List[str]:
 
 
 ignores(
-    "options",
-    "compile_dynamic_mode_goes_before_other_ways_of_dynamic_shapes",
+    "options", "compile_dynamic_mode_goes_before_other_ways_of_dynamic_shapes",
     "003 L125 'generalize all input shapes to -1': it says nothing of dynamic_input or dynamic_dims beside it",
-    _generalised,
-    "overridden",
-    told_as_given=True,
-)
+    _generalised, "overridden", told_as_given=True
+)  # fmt: skip
 
 
 def _profiles_given(params: Params, values: Values) -> bool:
@@ -347,12 +308,10 @@ def _profiles_given(params: Params, values: Values) -> bool:
 
 
 takes_default(
-    "options",
-    "inputs_of_a_data_set_are_dynamic_by_default",
-    "002 L406 gives dynamic_node_type no default, and does not say that it must be given",
-    {"dynamic_node_type": 0},
-    _profiles_given,
-)
+    "options", "inputs_of_a_data_set_are_dynamic_by_default",
+    "002 L406 gives dynamic_node_type no default, and does not say that it must be given", {"dynamic_node_type": 0},
+    _profiles_given
+)  # fmt: skip
 
 
 def _unknown_part(params: Params, values: Values) -> Optional[str]:
@@ -361,12 +320,10 @@ def _unknown_part(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "a_list_with_a_name_that_is_not_supported_is_refused",
+    "options", "a_list_with_a_name_that_is_not_supported_is_refused",
     "003 L1070 'currently, Pooling, SoftmaxV2, LRN, and ROIAlign operators are supported', L635 'registered pattern'",
-    "OPTION_VALUE",
-    _unknown_part,
-)
+    "OPTION_VALUE", _unknown_part
+)  # fmt: skip
 
 #: Document 003 calls these empty by default.
 _MAY_BE_EMPTY = ("op_debug_level", "op_select_implmode", "optypelist_for_implmode", "variable_format_optimize")
@@ -385,12 +342,10 @@ def _empty(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "an_empty_text_is_refused",
+    "options", "an_empty_text_is_refused",
     "the documents list the values of an option, or the form of its text; they do not say that an empty one is none",
-    "OPTION_VALUE",
-    _empty,
-)
+    "OPTION_VALUE", _empty
+)  # fmt: skip
 
 
 def _bad_variable(params: Params, values: Values) -> Optional[str]:
@@ -398,12 +353,9 @@ def _bad_variable(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "a_variable_with_a_value_that_cannot_be_is_refused",
-    "003 L904, L834 name variables and do not say what a value does that cannot be",
-    "OPTION_VALUE",
-    _bad_variable,
-)
+    "options", "a_variable_with_a_value_that_cannot_be_is_refused",
+    "003 L904, L834 name variables and do not say what a value does that cannot be", "OPTION_VALUE", _bad_variable
+)  # fmt: skip
 
 _VARIABLES = ("AOE_MODE", "ASCEND_DEVICE_ID")
 
@@ -421,11 +373,10 @@ def _ignores_variables(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "a_variable_with_a_value_that_cannot_be_is_ignored_with_a_warning",
+    "options", "a_variable_with_a_value_that_cannot_be_is_ignored_with_a_warning",
     "003 L24, L751 name ASCEND_DEVICE_ID and AOE_MODE and do not say what a value does that cannot be",
-    _ignores_variables,
-)
+    _ignores_variables
+)  # fmt: skip
 
 
 def _without_rank(params: Params, values: Values) -> Optional[str]:
@@ -434,12 +385,9 @@ def _without_rank(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "devices_without_a_local_rank_are_refused",
-    "003 L880 'used in conjunction with local_rank_id', 002 L651",
-    "OPTION_CONFLICT",
-    _without_rank,
-)
+    "options", "devices_without_a_local_rank_are_refused",
+    "003 L880 'used in conjunction with local_rank_id', 002 L651", "OPTION_CONFLICT", _without_rank
+)  # fmt: skip
 
 
 def _unchecked_on_the_host(error: NpuError, params: Params, values: Values) -> List[str]:
@@ -448,11 +396,10 @@ def _unchecked_on_the_host(error: NpuError, params: Params, values: Values) -> L
 
 
 ignores(
-    "options",
-    "nothing_else_is_checked_where_training_runs_on_the_host",
+    "options", "nothing_else_is_checked_where_training_runs_on_the_host",
     "002 L20 'False: training runs on the CPU of the host': no word of what becomes of the options of the device",
-    _unchecked_on_the_host,
-)
+    _unchecked_on_the_host
+)  # fmt: skip
 
 
 def _off_line_with_others(params: Params, values: Values) -> Optional[str]:
@@ -462,9 +409,7 @@ def _off_line_with_others(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "mixed_computing_without_the_device_is_refused",
-    "002 L17, L193: no document says what mix_compile_mode does beside use_off_line False",
-    "OPTION_CONFLICT",
-    _off_line_with_others,
-)
+    "options", "mixed_computing_without_the_device_is_refused",
+    "002 L17, L193: no document says what mix_compile_mode does beside use_off_line False", "OPTION_CONFLICT",
+    _off_line_with_others
+)  # fmt: skip

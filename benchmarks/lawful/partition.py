@@ -113,11 +113,9 @@ def _order(answer: Answer, params: Params) -> None:
 
 
 tells_partition(
-    "partition",
-    "GEOPs_and_their_operators_come_in_another_order",
-    "000 'partitions the entire graph into multiple GEOPs': they have no order",
-    _order,
-)
+    "partition", "GEOPs_and_their_operators_come_in_another_order",
+    "000 'partitions the entire graph into multiple GEOPs': they have no order", _order
+)  # fmt: skip
 
 _OPTIONAL = ("signature", "copies", "borders", "min_geops", "notes", "reasons")
 
@@ -130,13 +128,10 @@ def _nodes_alone(answer: Answer) -> None:
 
 
 claims_less(
-    "partition",
-    "nothing_but_the_place_of_operators_is_told",
-    "000 says that operators are offloaded or not, and of nothing else that it can be seen",
-    _OPTIONAL,
-    _nodes_alone,
-    "partition",
-)
+    "partition", "nothing_but_the_place_of_operators_is_told",
+    "000 says that operators are offloaded or not, and of nothing else that it can be seen", _OPTIONAL, _nodes_alone,
+    "partition"
+)  # fmt: skip
 
 
 def _own_reasons(answer: Answer) -> None:
@@ -145,13 +140,9 @@ def _own_reasons(answer: Answer) -> None:
 
 
 claims_less(
-    "partition",
-    "reasons_are_told_in_words_of_its_own",
-    "000 'unoffloadable operators': reasons have no names in the documents",
-    ("reasons",),
-    _own_reasons,
-    "partition",
-)
+    "partition", "reasons_are_told_in_words_of_its_own",
+    "000 'unoffloadable operators': reasons have no names in the documents", ("reasons",), _own_reasons, "partition"
+)  # fmt: skip
 
 
 def _other_notes(answer: Answer, params: Params) -> None:
@@ -161,11 +152,9 @@ def _other_notes(answer: Answer, params: Params) -> None:
 
 
 tells_partition(
-    "partition",
-    "more_is_noted_of_a_division_by_codes_of_its_own",
-    "000 has no word of messages about a division, nor of none",
-    _other_notes,
-)
+    "partition", "more_is_noted_of_a_division_by_codes_of_its_own",
+    "000 has no word of messages about a division, nor of none", _other_notes
+)  # fmt: skip
 
 
 def _over_the_host(answer: Answer, params: Params) -> None:
@@ -179,11 +168,10 @@ def _over_the_host(answer: Answer, params: Params) -> None:
 
 
 tells_partition(
-    "partition",
-    "what_goes_from_one_GEOP_to_another_passes_the_host",
+    "partition", "what_goes_from_one_GEOP_to_another_passes_the_host",
     "000 'data transfer for unoffloadable operators is performed via memcpy': between GEOPs it is open",
-    _over_the_host,
-)
+    _over_the_host
+)  # fmt: skip
 
 
 def _unknown_bytes(answer: Answer, params: Params) -> None:
@@ -193,11 +181,9 @@ def _unknown_bytes(answer: Answer, params: Params) -> None:
 
 
 tells_partition(
-    "partition",
-    "neither_sizes_of_transfers_nor_the_fewest_GEOPs_are_known",
-    "000 says that data are transferred, not how many bytes; and no least number of GEOPs",
-    _unknown_bytes,
-)
+    "partition", "neither_sizes_of_transfers_nor_the_fewest_GEOPs_are_known",
+    "000 says that data are transferred, not how many bytes; and no least number of GEOPs", _unknown_bytes
+)  # fmt: skip
 
 
 # More GEOPs
@@ -258,11 +244,9 @@ def _by_components(self: Any) -> List[int]:
 
 
 plans(
-    "partition",
-    "regions_that_nothing_joins_are_GEOPs_of_their_own",
-    "000 'partitions the entire graph into multiple GEOPs': no least number is promised",
-    _group=_by_components,
-)
+    "partition", "regions_that_nothing_joins_are_GEOPs_of_their_own",
+    "000 'partitions the entire graph into multiple GEOPs': no least number is promised", _group=_by_components
+)  # fmt: skip
 
 
 def _in_halves(self: Any) -> List[int]:
@@ -290,11 +274,10 @@ def _in_halves(self: Any) -> List[int]:
 
 
 plans(
-    "partition",
-    "every_GEOP_is_two_one_behind_the_other",
+    "partition", "every_GEOP_is_two_one_behind_the_other",
     "000 'partitions the entire graph into multiple GEOPs': no greatest size and no least number is promised",
-    _group=_in_halves,
-)
+    _group=_in_halves
+)  # fmt: skip
 
 
 def _one_by_one(self: Any) -> List[int]:
@@ -302,11 +285,9 @@ def _one_by_one(self: Any) -> List[int]:
 
 
 plans(
-    "partition",
-    "every_operator_is_a_GEOP_of_its_own_where_that_runs",
-    "000 'partitions the entire graph into multiple GEOPs': that neighbours share one is not said",
-    _group=_one_by_one,
-)
+    "partition", "every_operator_is_a_GEOP_of_its_own_where_that_runs",
+    "000 'partitions the entire graph into multiple GEOPs': that neighbours share one is not said", _group=_one_by_one
+)  # fmt: skip
 
 
 # Constants, and what computes nothing
@@ -319,11 +300,10 @@ def _variables_alone(self: Any, groups: Sequence[int]) -> Any:
 
 
 plans(
-    "partition",
-    "constants_are_transferred_instead_of_copied",
+    "partition", "constants_are_transferred_instead_of_copied",
     "000 'data transfer ... is performed via memcpy': no document says that a constant is copied into a GEOP",
-    _copies=_variables_alone,
-)
+    _copies=_variables_alone
+)  # fmt: skip
 
 
 def _isolated_offloaded(self: Any) -> List[int]:
@@ -339,11 +319,9 @@ def _isolated_offloaded(self: Any) -> List[int]:
 
 
 plans(
-    "partition",
-    "an_Identity_or_NoOp_by_itself_is_offloaded",
-    "000 'after identifying offloadable operators': an Identity is one as well",
-    _group=_isolated_offloaded,
-)
+    "partition", "an_Identity_or_NoOp_by_itself_is_offloaded",
+    "000 'after identifying offloadable operators': an Identity is one as well", _group=_isolated_offloaded
+)  # fmt: skip
 
 
 def _constants_offloaded(self: Any) -> List[int]:
@@ -367,11 +345,9 @@ def _constants_offloaded(self: Any) -> List[int]:
 
 
 plans(
-    "partition",
-    "constants_that_the_host_reads_are_offloaded",
-    "000 'after identifying offloadable operators': a constant is one, whoever reads it",
-    _group=_constants_offloaded,
-)
+    "partition", "constants_that_the_host_reads_are_offloaded",
+    "000 'after identifying offloadable operators': a constant is one, whoever reads it", _group=_constants_offloaded
+)  # fmt: skip
 
 
 # The operators of other hardware
@@ -406,13 +382,10 @@ def _smaller(listed: Dict[str, Any]) -> Dict[str, Any]:
 
 
 lists_operators(
-    "mixed",
-    "fewer_operators_can_be_offloaded_in_mixed_computing",
-    "000 'unsupported operators (such as py_func)': which others the hardware lacks is not said",
-    _smaller,
-    (*PLANNED, "run"),
-    mixed=True,
-)
+    "mixed", "fewer_operators_can_be_offloaded_in_mixed_computing",
+    "000 'unsupported operators (such as py_func)': which others the hardware lacks is not said", _smaller,
+    (*PLANNED, "run"), mixed=True
+)  # fmt: skip
 
 #: types.proto numbers of strings, resources and variants, which stay in the framework.
 _HOST_TYPES = (7, 20, 21)
@@ -452,12 +425,10 @@ def _is_numeric(op_def: Any, arg: Any) -> bool:
 
 
 lists_operators(
-    "mixed",
-    "every_operator_on_numbers_can_be_offloaded",
-    "000 'unsupported operators (such as py_func)', 'resource operators': others the hardware may have",
-    _larger,
-    ("partition", "precision"),
-)
+    "mixed", "every_operator_on_numbers_can_be_offloaded",
+    "000 'unsupported operators (such as py_func)', 'resource operators': others the hardware may have", _larger,
+    ("partition", "precision")
+)  # fmt: skip
 
 
 # Full offload
@@ -486,13 +457,10 @@ def _is_full(params: Params) -> bool:
 
 
 plans(
-    "partition",
-    "full_offload_offloads_every_region",
+    "partition", "full_offload_offloads_every_region",
     "003 L145 'in full offload mode, all compute operators are offloaded': beside an unsupported one it says nothing",
-    _is_full,
-    _group=_replanned_in_full,
-    _copies=_copies_in_full,
-)
+    _is_full, _group=_replanned_in_full, _copies=_copies_in_full
+)  # fmt: skip
 
 
 def _unsupported_in_full(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -507,13 +475,10 @@ def _unsupported_in_full(params: Params, values: Mapping[str, Any]) -> Optional[
 
 
 refuses(
-    "partition",
-    "full_offload_refuses_an_operator_that_is_not_supported",
+    "partition", "full_offload_refuses_an_operator_that_is_not_supported",
     "000 'mixed computing is provided for scenarios where the computation graph contains unsupported operators'",
-    "OPTION_CONFLICT",
-    _unsupported_in_full,
-    PLANNED,
-)
+    "OPTION_CONFLICT", _unsupported_in_full, PLANNED
+)  # fmt: skip
 
 
 def _scope_in_full(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -524,10 +489,7 @@ def _scope_in_full(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "mixed",
-    "without_npu_compile_scope_is_refused_in_full_offload",
+    "mixed", "without_npu_compile_scope_is_refused_in_full_offload",
     "000 'in mixed computing mode ... without_npu_compile_scope': what it does in full offload is not said",
-    "OPTION_CONFLICT",
-    _scope_in_full,
-    PLANNED,
-)
+    "OPTION_CONFLICT", _scope_in_full, PLANNED
+)  # fmt: skip

@@ -146,7 +146,8 @@ def with_library(area: str, name: str, sentence: str, entries: Callable[[], Dict
                 laid = json.loads(given)
             except (NpuError, ValueError):
                 return ask(params)  # it is refused
-        return ask({**params, "ops_info": json.dumps({**kept(), **laid}, sort_keys=True)})
+        own = {**kept(), **{op: {**kept().get(op, {}), **entry} for op, entry in laid.items()}}
+        return ask({**params, "ops_info": json.dumps(own, sort_keys=True)})
 
     lawful(area, name, sentence, fault, *(methods or _LIBRARY))
 
@@ -177,11 +178,10 @@ def _nothing_blocked() -> Dict[str, Any]:
 
 
 with_library(
-    "precision",
-    "no_operator_is_blocklisted_by_itself",
+    "precision", "no_operator_is_blocklisted_by_itself",
     "003 L415 'the configuration should be based on the actual hardware environment and the built-in tuning policies'",
-    _nothing_blocked,
-)
+    _nothing_blocked
+)  # fmt: skip
 
 
 def _all_gray() -> Dict[str, Any]:
@@ -190,11 +190,9 @@ def _all_gray() -> Dict[str, Any]:
 
 
 with_library(
-    "precision",
-    "Conv2D_alone_is_trustlisted_by_itself",
-    "003 L417 gives Conv2D as an example of the built-in tuning policy, and no other operator",
-    _all_gray,
-)
+    "precision", "Conv2D_alone_is_trustlisted_by_itself",
+    "003 L417 gives Conv2D as an example of the built-in tuning policy, and no other operator", _all_gray
+)  # fmt: skip
 
 
 def _all_trusted() -> Dict[str, Any]:
@@ -204,11 +202,9 @@ def _all_trusted() -> Dict[str, Any]:
 
 
 with_library(
-    "precision",
-    "no_operator_is_graylisted_by_itself",
-    "003 L417 'you can query the built-in tuning policy of each operator': it is the hardware's",
-    _all_trusted,
-)
+    "precision", "no_operator_is_graylisted_by_itself",
+    "003 L417 'you can query the built-in tuning policy of each operator': it is the hardware's", _all_trusted
+)  # fmt: skip
 
 
 def _wide_products() -> Dict[str, Any]:
@@ -223,11 +219,10 @@ def _wide_products() -> Dict[str, Any]:
 
 
 with_library(
-    "precision",
-    "matrix_products_have_float32_kernels",
+    "precision", "matrix_products_have_float32_kernels",
     "003 L459 'the operator precisions supported in the operator information library': it is the hardware's",
-    _wide_products,
-)
+    _wide_products
+)  # fmt: skip
 
 
 def _wide_functions() -> Dict[str, Any]:
@@ -244,11 +239,10 @@ def _wide_functions() -> Dict[str, Any]:
 
 
 with_library(
-    "precision",
-    "transcendental_functions_have_float32_kernels_alone",
+    "precision", "transcendental_functions_have_float32_kernels_alone",
     "003 L459 'the operator precisions supported in the operator information library': it is the hardware's",
-    _wide_functions,
-)
+    _wide_functions
+)  # fmt: skip
 
 
 # What is told
@@ -263,13 +257,10 @@ def _dtypes_alone(answer: Answer) -> None:
 
 
 claims_less(
-    "precision",
-    "dtypes_alone_are_told",
+    "precision", "dtypes_alone_are_told",
     "the documents say which dtypes operators have; that lists, engines or casts can be seen is not said",
-    ("engines", "lists", "impl_modes", "casts", "notices"),
-    _dtypes_alone,
-    "precision",
-)
+    ("engines", "lists", "impl_modes", "casts", "notices"), _dtypes_alone, "precision"
+)  # fmt: skip
 
 
 def _answers(name: str, sentence: str, change: Callable[[Answer, Params], Any]) -> None:
@@ -291,9 +282,8 @@ def _own_engines(answer: Answer, params: Params) -> None:
 
 _answers(
     "what_has_no_kernel_to_choose_is_of_an_engine_of_its_own",
-    "003 L650 names the engines of AI CPU and AI Core, and none for operators that have no kernel",
-    _own_engines,
-)
+    "003 L650 names the engines of AI CPU and AI Core, and none for operators that have no kernel", _own_engines
+)  # fmt: skip
 
 
 def _more_warnings(answer: Answer, params: Params) -> None:
@@ -315,9 +305,8 @@ def _other_warnings(answer: Answer, params: Params) -> None:
 
 _answers(
     "warnings_of_precision_have_other_codes",
-    "003 L461 'you need to obtain logs to locate the fault': the documents have no codes of these",
-    _other_warnings,
-)
+    "003 L461 'you need to obtain logs to locate the fault': the documents have no codes of these", _other_warnings
+)  # fmt: skip
 
 
 def _other_order(answer: Answer, params: Params) -> None:
@@ -387,13 +376,10 @@ def _kept_elsewhere(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "precision",
-    "the_AI_CPU_has_no_kernel_of_what_the_AI_Core_has",
+    "precision", "the_AI_CPU_has_no_kernel_of_what_the_AI_Core_has",
     "003 L338 'the AI CPU operator of float32 is used. If the AI CPU operator is not supported, an error is reported'",
-    "PRECISION_NO_KERNEL",
-    _kept_elsewhere,
-    _COMPILED,
-)
+    "PRECISION_NO_KERNEL", _kept_elsewhere, _COMPILED
+)  # fmt: skip
 
 
 _get = Catalog.get
@@ -418,12 +404,10 @@ def _computes_convolutions(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "precision",
-    "the_AI_CPU_has_convolutions_in_float32",
+    "precision", "the_AI_CPU_has_convolutions_in_float32",
     "003 L338 'the AI CPU operator of float32 is used': which operators the AI CPU has is the hardware's",
-    _computes_convolutions,
-    "precision",
-)
+    _computes_convolutions, "precision"
+)  # fmt: skip
 
 
 def _blocked_half(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -436,13 +420,10 @@ def _blocked_half(params: Params, values: Mapping[str, Any]) -> Optional[str]:
 
 
 refuses(
-    "precision",
-    "a_blocklisted_operator_without_a_float32_kernel_is_refused_in_mixed_precision",
+    "precision", "a_blocklisted_operator_without_a_float32_kernel_is_refused_in_mixed_precision",
     "003 L424 'the precision of operators on the blocklist cannot be reduced'; the AI CPU is named of force_fp32 alone",
-    "PRECISION_NO_KERNEL",
-    _blocked_half,
-    _COMPILED,
-)
+    "PRECISION_NO_KERNEL", _blocked_half, _COMPILED
+)  # fmt: skip
 
 
 def _unsupported_mode(params: Params, values: Mapping[str, Any]) -> Optional[str]:
@@ -453,13 +434,10 @@ def _unsupported_mode(params: Params, values: Mapping[str, Any]) -> Optional[str
 
 
 refuses(
-    "precision",
-    "an_implementation_that_an_operator_does_not_have_is_refused",
+    "precision", "an_implementation_that_an_operator_does_not_have_is_refused",
     "003 L623 'you can view the precision or performance mode supported by an operator': of others nothing is said",
-    "OPTION_FILE",
-    _unsupported_mode,
-    _COMPILED,
-)
+    "OPTION_FILE", _unsupported_mode, _COMPILED
+)  # fmt: skip
 
 
 # The lists of mixed precision
@@ -503,9 +481,8 @@ def _added_then_removed(lists: Lists) -> Lists:
 
 _relisted(
     "a_type_that_is_added_to_a_list_and_removed_from_it_is_graylisted",
-    "003 L395 to L413 do not say which of to-remove and to-add comes first",
-    _added_then_removed,
-)
+    "003 L395 to L413 do not say which of to-remove and to-add comes first", _added_then_removed
+)  # fmt: skip
 
 
 def _black_before_white(lists: Lists) -> Lists:
@@ -518,9 +495,8 @@ def _black_before_white(lists: Lists) -> Lists:
 
 _relisted(
     "a_type_that_is_added_to_both_lists_is_blocklisted",
-    "003 L400, L409 do not say what becomes of a type in both to-add",
-    _black_before_white,
-)
+    "003 L400, L409 do not say what becomes of a type in both to-add", _black_before_white
+)  # fmt: skip
 
 
 def _known_keys(lists: Lists) -> Lists:
@@ -533,6 +509,5 @@ def _known_keys(lists: Lists) -> Lists:
 
 _relisted(
     "other_keys_of_a_mixlist_are_read_over",
-    "003 L393 'you can specify the operator types as shown below': what another key does is not said",
-    _known_keys,
-)
+    "003 L393 'you can specify the operator types as shown below': what another key does is not said", _known_keys
+)  # fmt: skip

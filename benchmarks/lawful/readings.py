@@ -34,11 +34,10 @@ def _by_002(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "a_session_follows_the_table_of_session_keys_alone",
+    "options", "a_session_follows_the_table_of_session_keys_alone",
     "002 is the table of a session's keys, 003 that of NPURunConfig: neither says that 003 counts for a session",
-    _by_002,
-)
+    _by_002
+)  # fmt: skip
 
 
 def _by_003(ask: Ask, params: Params) -> Answer:
@@ -46,12 +45,9 @@ def _by_003(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "an_NPURunConfig_of_the_older_edition_is_the_one_of_003",
-    "003 alone is a table of NPURunConfig; 002 has the keys of a session",
-    _by_003,
-    "options",
-)
+    "options", "an_NPURunConfig_of_the_older_edition_is_the_one_of_003",
+    "003 alone is a table of NPURunConfig; 002 has the keys of a session", _by_003, "options"
+)  # fmt: skip
 
 
 def _is_session(edition: str) -> Callable[[Params, Values], bool]:
@@ -59,12 +55,10 @@ def _is_session(edition: str) -> Callable[[Params, Values], bool]:
 
 
 takes_default(
-    "options",
-    "a_session_of_the_current_edition_preprocesses_data_on_the_device",
+    "options", "a_session_of_the_current_edition_preprocesses_data_on_the_device",
     "003 L992 'True (default)' beside 002 L33: which of them a session follows is not said",
-    {"enable_data_pre_proc": True},
-    _is_session("current"),
-)
+    {"enable_data_pre_proc": True}, _is_session("current")
+)  # fmt: skip
 
 takes_default(
     "options",
@@ -95,11 +89,10 @@ def _truths(params: Params, values: Values) -> Values:
 
 
 lawful(
-    "options",
-    "0_and_1_will_do_for_truth_values_of_NPURunConfig",
+    "options", "0_and_1_will_do_for_truth_values_of_NPURunConfig",
     "003 L992 'True (default)', 'False': in Python 1 is True, and no document refuses it",
-    lambda ask, params: ask(every(params, lambda values: _truths(params, values))),
-)
+    lambda ask, params: ask(every(params, lambda values: _truths(params, values)))
+)  # fmt: skip
 
 _TIMEOUTS = ("op_wait_timeout", "op_execute_timeout", "stream_sync_timeout", "event_sync_timeout")
 
@@ -109,25 +102,20 @@ def _no_limit(error: NpuError, params: Params, values: Values) -> Iterable[str]:
 
 
 ignores(
-    "options",
-    "a_timeout_of_nothing_or_less_is_no_limit",
-    "003 L912, L920, L930, L942 give these timeouts no range",
-    _no_limit,
-    told_as_given=True,
-)
+    "options", "a_timeout_of_nothing_or_less_is_no_limit", "003 L912, L920, L930, L942 give these timeouts no range",
+    _no_limit, told_as_given=True
+)  # fmt: skip
 
 
 def _stays(error: NpuError, params: Params, values: Values) -> Iterable[str]:
-    return [error.subject] if error.code == "OPTION_CONFLICT" and error.subject == "op_debug_config" else []
+    return ["op_debug_config"] if "oom" in error.reason and "cannot be" in error.reason else []
 
 
 ignores(
-    "options",
-    "checks_that_exclude_each_other_fail_on_the_device",
-    "003 L263 'otherwise an AI Core error is reported', L1027: of an error of the option nothing is said",
-    _stays,
-    told_as_given=True,
-)
+    "options", "checks_that_exclude_each_other_fail_on_the_device",
+    "003 L263 'otherwise an AI Core error is reported', L1027: of an error of the option nothing is said", _stays, "",
+    True, ["options"]
+)  # fmt: skip
 
 
 def _mixed_loops(error: NpuError, params: Params, values: Values) -> Iterable[str]:
@@ -137,12 +125,9 @@ def _mixed_loops(error: NpuError, params: Params, values: Values) -> Iterable[st
 
 
 ignores(
-    "options",
-    "loops_beside_mixed_computing_are_taken_in_the_older_edition",
-    "000 L9 and 003 L578 alone ask for one iteration; 001, 002 and 004 do not",
-    _mixed_loops,
-    told_as_given=True,
-)
+    "options", "loops_beside_mixed_computing_are_taken_in_the_older_edition",
+    "000 L9 and 003 L578 alone ask for one iteration; 001, 002 and 004 do not", _mixed_loops, told_as_given=True
+)  # fmt: skip
 
 
 def _fixed_channel(params: Params, values: Values) -> Optional[str]:
@@ -152,12 +137,10 @@ def _fixed_channel(params: Params, values: Values) -> Optional[str]:
 
 
 refuses(
-    "options",
-    "a_value_that_cannot_be_modified_is_refused",
+    "options", "a_value_that_cannot_be_modified_is_refused",
     "003 L682 'this is the default option and cannot be modified': what becomes of another value is not said",
-    "OPTION_VALUE",
-    _fixed_channel,
-)
+    "OPTION_VALUE", _fixed_channel
+)  # fmt: skip
 
 
 # Files
@@ -184,12 +167,10 @@ def _begins_with_section(text: str) -> bool:
 
 
 refuses(
-    "options",
-    "comments_in_modify_mixlist_are_refused",
-    "003 L390 'in JSON format': JSON has no comments, though samples do",
-    "OPTION_FILE",
-    _in_file("modify_mixlist", lambda params, text: "//" in text),
-)
+    "options", "comments_in_modify_mixlist_are_refused",
+    "003 L390 'in JSON format': JSON has no comments, though samples do", "OPTION_FILE",
+    _in_file("modify_mixlist", lambda params, text: "//" in text)
+)  # fmt: skip
 
 refuses(
     "options",
@@ -203,32 +184,25 @@ refuses(
 )
 
 refuses(
-    "options",
-    "only_the_printed_spellings_of_the_prefix_are_known",
-    "003 L247 'OpType::typeName', L253 'opType::ReduceSum': of others nothing is said",
-    "OPTION_FILE",
-    _in_file("op_debug_config", lambda params, text: bool(re.search(r"OPTYPE::|optype::|Optype::", text))),
-)
+    "options", "only_the_printed_spellings_of_the_prefix_are_known",
+    "003 L247 'OpType::typeName', L253 'opType::ReduceSum': of others nothing is said", "OPTION_FILE",
+    _in_file("op_debug_config", lambda params, text: bool(re.search(r"OPTYPE::|optype::|Optype::", text)))
+)  # fmt: skip
 
 refuses(
-    "options",
-    "blanks_and_empty_lines_in_customize_dtypes_are_refused",
-    "003 L445 to L457 have lines and comments: of blanks in them and of empty lines nothing is said",
-    "OPTION_FILE",
-    _in_file("customize_dtypes", lambda params, text: bool(re.search(r"(?m)^[^#\n]*[ \t]|^\s*$(?!\Z)", text))),
-)
+    "options", "blanks_and_empty_lines_in_customize_dtypes_are_refused",
+    "003 L445 to L457 have lines and comments: of blanks in them and of empty lines nothing is said", "OPTION_FILE",
+    _in_file("customize_dtypes", lambda params, text: bool(re.search(r"(?m)^[^#\n]*[ \t]|^\s*$(?!\Z)", text)))
+)  # fmt: skip
 
 
 # Ranges of in_out_pair
 
 
 refuses(
-    "in_out_pair",
-    "an_in_out_pair_has_one_entry",
-    "001 L105 appends one entry, and no document shows several",
-    "OPTION_VALUE",
-    lambda params, values: "in_out_pair" if len(_pairs(values)) > 1 else None,
-)
+    "in_out_pair", "an_in_out_pair_has_one_entry", "001 L105 appends one entry, and no document shows several",
+    "OPTION_VALUE", lambda params, values: "in_out_pair" if len(_pairs(values)) > 1 else None
+)  # fmt: skip
 
 _choose = documented._Planner._choose
 
@@ -306,17 +280,15 @@ def _by_data(graph: Any, wires: Any, ranges: Any) -> Selection:
 documented_select = documented.select
 
 plans(
-    "in_out_pair",
-    "a_range_is_what_its_last_operators_are_computed_from",
+    "in_out_pair", "a_range_is_what_its_last_operators_are_computed_from",
     "001 'all operators within the range of the first and last': that a path begins at the first is not said",
-    _choose=_by(_backwards),
-)
+    _choose=_by(_backwards)
+)  # fmt: skip
 plans(
-    "in_out_pair",
-    "a_range_follows_tensors_alone",
+    "in_out_pair", "a_range_follows_tensors_alone",
     "001 'all operators within the range of the first and last': of control edges nothing is said",
-    _choose=_by(_by_data),
-)
+    _choose=_by(_by_data)
+)  # fmt: skip
 
 
 # Variables and loops
@@ -332,12 +304,11 @@ def _variables_on_host(self: Any, *given: Any) -> None:
 
 
 plans(
-    "mixed",
-    "variables_stay_on_the_host_in_mixed_computing",
+    "mixed", "variables_stay_on_the_host_in_mixed_computing",
     "000 L4 'such as resource operators' stay on the host: that those of variables do not is not said",
     lambda params: is_about(params, "session") and value_of(params, "mix_compile_mode") is True,
-    __init__=_variables_on_host,
-)
+    __init__=_variables_on_host
+)  # fmt: skip
 
 _FRAME = ("Enter", "Exit", "Merge", "Switch", "NextIteration", "LoopCond", "RefEnter", "RefExit", "RefMerge",
           "RefSwitch", "RefNextIteration", "Const", "Identity", "NoOp", "Assign", "AssignAdd",
@@ -352,10 +323,7 @@ def _bodies(answer: Answer) -> None:
 
 
 claims_less(
-    "mixed",
-    "the_operators_of_a_loop_of_the_host_are_GEOPs_of_their_own",
+    "mixed", "the_operators_of_a_loop_of_the_host_are_GEOPs_of_their_own",
     "000 'after identifying offloadable operators': those of a loop that stays on the host are offloadable as well",
-    ("borders", "copies", "signature"),
-    _bodies,
-    "partition",
-)
+    ("borders", "copies", "signature"), _bodies, "partition"
+)  # fmt: skip

@@ -69,47 +69,10 @@ def _resubjected(
 # Codes
 
 _recoded(
-    "options",
-    "options_that_exclude_each_other_are_told_as_a_bad_value",
-    "003 L349 'cannot be used together': that it is an error follows, which one does not",
-    {"OPTION_CONFLICT": "OPTION_VALUE"},
-)
-_recoded(
-    "options",
-    "a_bad_value_is_told_as_a_conflict",
-    "003 L13 'values are as follows', L701: the documents name no kinds of errors",
-    {"OPTION_VALUE": "OPTION_CONFLICT"},
-)
-_recoded(
-    "options",
-    "a_bad_value_is_told_as_bad_syntax",
-    "003 L714 'the value must be an integer in the range of [1, INT32_MAX]': the documents name no kinds of errors",
-    {"OPTION_VALUE": "OPTION_SYNTAX"},
-)
-_recoded(
-    "options",
-    "bad_syntax_is_told_as_a_bad_value",
-    "002 L126, L390: the documents give the form of texts and name no kinds of errors",
-    {"OPTION_SYNTAX": "OPTION_VALUE"},
-)
-_recoded(
-    "options",
-    "a_wrong_type_is_told_as_a_bad_value",
-    "002 L162 'has to be of type string': the documents name no kinds of errors",
-    {"OPTION_TYPE": "OPTION_VALUE"},
-)
-_recoded(
-    "options",
-    "a_bad_value_is_told_as_a_wrong_type",
-    "003 L714 'the value must be an integer in the range of [1, INT32_MAX]' is a type to whoever has such a type",
-    {"OPTION_VALUE": "OPTION_TYPE"},
-)
-_recoded(
-    "options",
-    "a_bad_file_is_told_as_bad_syntax",
+    "options", "a_bad_file_is_told_as_bad_syntax",
     "003 L393, L443 give the form of files and name no kinds of errors",
-    {"OPTION_FILE": "OPTION_SYNTAX", "OPS_INFO_FILE": "OPTION_SYNTAX", "OP_LIST": "OPTION_SYNTAX"},
-)
+    {"OPTION_FILE": "OPTION_SYNTAX", "OPS_INFO_FILE": "OPTION_SYNTAX", "OP_LIST": "OPTION_SYNTAX"}
+)  # fmt: skip
 _recoded(
     "options",
     "all_that_is_wrong_with_options_has_one_code",
@@ -122,35 +85,30 @@ _recoded(
     },
 )
 _recoded(
-    "in_out_pair",
-    "an_operator_in_a_range_that_cannot_be_offloaded_is_told_as_a_bad_value",
+    "in_out_pair", "an_operator_in_a_range_that_cannot_be_offloaded_is_told_as_a_bad_value",
     "001 'all operators of the range are offloaded': what is told of one that cannot be is not said",
-    {"RANGE_UNSUPPORTED": "OPTION_VALUE", "RANGE_SCOPE": "OPTION_VALUE"},
-)
+    {"RANGE_UNSUPPORTED": "OPTION_VALUE", "RANGE_SCOPE": "OPTION_VALUE"}
+)  # fmt: skip
 _recoded(
-    "in_out_pair",
-    "an_operator_of_the_scope_in_a_range_is_told_as_one_that_cannot_be_offloaded",
+    "in_out_pair", "an_operator_of_the_scope_in_a_range_is_told_as_one_that_cannot_be_offloaded",
     "000 without_npu_compile_scope, 001 in_out_pair: what is told where both name an operator is not said",
-    {"RANGE_SCOPE": "RANGE_UNSUPPORTED"},
-)
+    {"RANGE_SCOPE": "RANGE_UNSUPPORTED"}
+)  # fmt: skip
 _recoded(
-    "in_out_pair",
-    "an_operator_of_the_scope_in_a_range_is_told_as_a_conflict_of_options",
+    "in_out_pair", "an_operator_of_the_scope_in_a_range_is_told_as_a_conflict_of_options",
     "000 without_npu_compile_scope, 001 in_out_pair are contrary orders; what is told of them is not said",
-    {"RANGE_SCOPE": "OPTION_CONFLICT", "RANGE_UNSUPPORTED": "OPTION_CONFLICT"},
-)
+    {"RANGE_SCOPE": "OPTION_CONFLICT", "RANGE_UNSUPPORTED": "OPTION_CONFLICT"}
+)  # fmt: skip
 _recoded(
-    "precision",
-    "a_precision_that_no_kernel_has_ends_the_run",
+    "precision", "a_precision_that_no_kernel_has_ends_the_run",
     "004 L6 'the training process will be interrupted', 003 L338 'an error is reported': it has no name",
-    {"PRECISION_NO_KERNEL": "RUN_FAILED", "PRECISION_DTYPES": "RUN_FAILED"},
-)
+    {"PRECISION_NO_KERNEL": "RUN_FAILED", "PRECISION_DTYPES": "RUN_FAILED"}
+)  # fmt: skip
 _recoded(
-    "precision",
-    "customised_dtypes_that_are_not_supported_fail_as_kernels",
+    "precision", "customised_dtypes_that_are_not_supported_fail_as_kernels",
     "003 L460 'if the specified data type is not supported, the compilation will fail'",
-    {"PRECISION_DTYPES": "PRECISION_NO_KERNEL", "PRECISION_NO_KERNEL": "KERNEL_FAILURE"},
-)
+    {"PRECISION_DTYPES": "PRECISION_NO_KERNEL", "PRECISION_NO_KERNEL": "KERNEL_FAILURE"}
+)  # fmt: skip
 _recoded(
     "partition",
     "whatever_is_wrong_with_a_graph_is_told_as_its_form",
@@ -204,11 +162,10 @@ def _partner(code: str, subject: str, reason: str, params: Params) -> Optional[s
 
 
 _resubjected(
-    "options",
-    "the_other_of_two_options_is_named",
+    "options", "the_other_of_two_options_is_named",
     "003 L349 'cannot be used together with precision_mode_v2', L380 the same of precision_mode: both are at fault",
-    _partner,
-)
+    _partner
+)  # fmt: skip
 
 
 def _last_error(ask: Ask, params: Params) -> Answer:
@@ -222,11 +179,9 @@ def _last_error(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "the_last_of_several_mistakes_is_told",
-    "the documents do not say which of several mistakes is told",
-    _last_error,
-)
+    "options", "the_last_of_several_mistakes_is_told", "the documents do not say which of several mistakes is told",
+    _last_error
+)  # fmt: skip
 
 
 def _file(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -235,11 +190,9 @@ def _file(code: str, subject: str, reason: str, params: Params) -> Optional[str]
 
 
 _resubjected(
-    "options",
-    "a_file_is_named_instead_of_its_option",
-    "003 L435 'set it to the path': what is told of a file that cannot be used is not said",
-    _file,
-)
+    "options", "a_file_is_named_instead_of_its_option",
+    "003 L435 'set it to the path': what is told of a file that cannot be used is not said", _file
+)  # fmt: skip
 
 
 def _of_file(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -249,11 +202,10 @@ def _of_file(code: str, subject: str, reason: str, params: Params) -> Optional[s
 
 
 _resubjected(
-    "precision",
-    "the_option_is_named_where_customised_dtypes_are_not_supported",
+    "precision", "the_option_is_named_where_customised_dtypes_are_not_supported",
     "003 L460 'if the specified data type is not supported, the compilation will fail': what is told is not said",
-    _of_file,
-)
+    _of_file
+)  # fmt: skip
 
 
 def _range_option(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -261,11 +213,9 @@ def _range_option(code: str, subject: str, reason: str, params: Params) -> Optio
 
 
 _resubjected(
-    "in_out_pair",
-    "the_option_is_named_where_a_range_holds_what_cannot_be_offloaded",
-    "001 'all operators of the range are offloaded': what is named where one cannot be is not said",
-    _range_option,
-)
+    "in_out_pair", "the_option_is_named_where_a_range_holds_what_cannot_be_offloaded",
+    "001 'all operators of the range are offloaded': what is named where one cannot be is not said", _range_option
+)  # fmt: skip
 
 
 def _mode_option(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -275,11 +225,10 @@ def _mode_option(code: str, subject: str, reason: str, params: Params) -> Option
 
 
 _resubjected(
-    "precision",
-    "the_option_is_named_where_no_kernel_has_the_precision",
+    "precision", "the_option_is_named_where_no_kernel_has_the_precision",
     "003 L338 'an error is reported', 004 L6 'the training process will be interrupted': neither names anything",
-    _mode_option,
-)
+    _mode_option
+)  # fmt: skip
 
 
 def _dump_option(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -287,11 +236,10 @@ def _dump_option(code: str, subject: str, reason: str, params: Params) -> Option
 
 
 _resubjected(
-    "options",
-    "enable_dump_is_named_where_its_directory_cannot_be_used",
+    "options", "enable_dump_is_named_where_its_directory_cannot_be_used",
     "002 L100 'enable_dump ... an exception is raised if dump_path is None', L109: both options are involved",
-    _dump_option,
-)
+    _dump_option
+)  # fmt: skip
 
 
 def _profile_option(code: str, subject: str, reason: str, params: Params) -> Optional[str]:
@@ -299,11 +247,10 @@ def _profile_option(code: str, subject: str, reason: str, params: Params) -> Opt
 
 
 _resubjected(
-    "options",
-    "profiling_mode_is_named_where_its_options_are_wrong",
+    "options", "profiling_mode_is_named_where_its_options_are_wrong",
     "002 L55 'profiling_mode: reads the options of profiling from profiling_options': both options are involved",
-    _profile_option,
-)
+    _profile_option
+)  # fmt: skip
 
 
 # Words
@@ -322,11 +269,10 @@ def _otherwise_worded(ask: Ask, params: Params) -> Answer:
 
 
 lawful(
-    "options",
-    "a_refusal_says_no_more_than_that_something_is_invalid",
+    "options", "a_refusal_says_no_more_than_that_something_is_invalid",
     "the documents give no words of an error but those of AI Core errors and of kernels that are too large",
-    _otherwise_worded,
-)
+    _otherwise_worded
+)  # fmt: skip
 
 
 # What of several things in one request is refused first
@@ -354,12 +300,6 @@ def _read_without_options(ask: Ask, params: Params) -> None:
 
 
 lawful(
-    "partition",
-    "a_graph_is_read_before_the_options",
-    "the documents do not say which of two mistakes is told",
-    _graph_first,
-    "partition",
-    "precision",
-    "timeline",
-    "compile",
-)
+    "partition", "a_graph_is_read_before_the_options", "the documents do not say which of two mistakes is told",
+    _graph_first, "partition", "precision", "timeline", "compile"
+)  # fmt: skip

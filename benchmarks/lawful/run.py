@@ -93,12 +93,10 @@ def given_any(params: Params, *names: str) -> bool:
 
 
 changed(
-    "run",
-    "sums_and_functions_differ_in_the_last_bit",
+    "run", "sums_and_functions_differ_in_the_last_bit",
     "003 L55: the accumulation sequence of floating point numbers may change; no document gives one",
-    _summed_otherwise,
-    "run",
-)
+    _summed_otherwise, "run"
+)  # fmt: skip
 
 _SHIFT = 90001
 
@@ -123,11 +121,9 @@ def _other_script(text: str) -> str:
 
 asks(
     "random_operators_draw_other_numbers",
-    "003 L57: a definite seed makes random numbers definite; no document says which numbers these are",
-    "run",
-    lambda params: rescripted(regraphed(params, _other_seeds), _other_script),
-    "run",
-)
+    "003 L57: a definite seed makes random numbers definite; no document says which numbers these are", "run",
+    lambda params: rescripted(regraphed(params, _other_seeds), _other_script), "run"
+)  # fmt: skip
 
 
 def _device_2(params: Params) -> Params:
@@ -142,11 +138,8 @@ def _device_2(params: Params) -> Params:
 asks(
     "a_session_that_names_no_device_runs_on_device_2",
     "003 L24: session_device_id takes precedence over ASCEND_DEVICE_ID; no document says which device is the default",
-    "run",
-    _device_2,
-    "run",
-    "timeline",
-)
+    "run", _device_2, "run", "timeline"
+)  # fmt: skip
 
 
 # What is logged and traced
@@ -195,9 +188,8 @@ def _geops_otherwise(answer: Answer, params: Params) -> None:
 
 running(
     "parts_of_a_graph_are_called_clusters_and_told_last_first",
-    "000: the entire graph is partitioned into multiple GEOPs; no document says what each is called",
-    _geops_otherwise,
-)
+    "000: the entire graph is partitioned into multiple GEOPs; no document says what each is called", _geops_otherwise
+)  # fmt: skip
 
 
 def _sizes_unknown(answer: Answer, params: Params) -> None:
@@ -302,9 +294,8 @@ def _resubjected(error: Any, params: Params) -> None:
 
 _coded(
     "errors_of_runs_name_an_input_or_the_graph_and_no_option",
-    "002 L392: what does not match ends in an error; no document says what the error names",
-    _resubjected,
-)
+    "002 L392: what does not match ends in an error; no document says what the error names", _resubjected
+)  # fmt: skip
 
 _DOCUMENTED = re.compile(r"EZ9999|0[xX]5A5A000[12]|error code|Aicore kernel execute failed|rtStreamSynchronize")
 
@@ -347,9 +338,8 @@ def _fusion_results(answer: Answer, params: Params) -> None:
 
 running(
     "a_run_leaves_fusion_results_by_default",
-    "003 L299: by default the result file of fusion is generated when the program exits normally",
-    _fusion_results,
-)
+    "003 L299: by default the result file of fusion is generated when the program exits normally", _fusion_results
+)  # fmt: skip
 
 _DUMP = re.compile(
     r"(?P<where>(?:.*/)?)(?P<stamp>[0-9]{14})/(?P<device>[0-9]+)/(?P<model>[^/]+)/(?P<id>[0-9]+)/(?P<step>[0-9]+)/"
@@ -416,9 +406,8 @@ def _elsewhere(files: Files) -> Files:
 
 leaving(
     "dumps_have_other_moments_and_names_of_models",
-    "002 L109: dump_path is where dump files are kept; no document says how they lie below",
-    _elsewhere,
-)
+    "002 L109: dump_path is where dump files are kept; no document says how they lie below", _elsewhere
+)  # fmt: skip
 
 
 def _other_stream(files: Files) -> Files:
@@ -467,9 +456,8 @@ def _in_current(files: Files) -> Files:
 
 leaving(
     "common_exception_dumps_lie_in_the_current_directory_itself",
-    "003 L163: dump data is stored in the current script execution path by default",
-    _in_current,
-)
+    "003 L163: dump data is stored in the current script execution path by default", _in_current
+)  # fmt: skip
 
 
 def _collected(files: Files) -> Files:
@@ -484,9 +472,8 @@ def _collected(files: Files) -> Files:
 
 leaving(
     "collected_exception_dumps_lie_in_the_named_directory_itself",
-    "003 L171: the dump data is stored in the directory specified by NPU_COLLECT_PATH",
-    _collected,
-)
+    "003 L171: the dump data is stored in the directory specified by NPU_COLLECT_PATH", _collected
+)  # fmt: skip
 
 
 def _later_exceptions(files: Files) -> Files:
@@ -502,9 +489,8 @@ def _later_exceptions(files: Files) -> Files:
 
 leaving(
     "exception_dumps_begin_with_a_word_of_their_own",
-    "003 L167 gives the directory, and no document names the files in it",
-    _later_exceptions,
-)
+    "003 L167 gives the directory, and no document names the files in it", _later_exceptions
+)  # fmt: skip
 
 
 def _garbage(files: Files) -> Files:
@@ -550,9 +536,8 @@ def _with_workspace(files: Files) -> Files:
 
 leaving(
     "failed_operators_have_a_workspace_and_another_tiling",
-    "003 L165 dumps workspace and tiling, and no document says how large or what they are",
-    _with_workspace,
-)
+    "003 L165 dumps workspace and tiling, and no document says how large or what they are", _with_workspace
+)  # fmt: skip
 
 
 def _more_columns(tree: Dict[str, Any]) -> Dict[str, Any]:
@@ -569,7 +554,5 @@ def _more_columns(tree: Dict[str, Any]) -> Dict[str, Any]:
 
 profiles(
     "tables_of_profiles_have_more_columns",
-    "002 L66 has results collected in files; no document lists the columns of a table",
-    _more_columns,
-    "run",
-)
+    "002 L66 has results collected in files; no document lists the columns of a table", _more_columns, "run"
+)  # fmt: skip

@@ -82,36 +82,16 @@ def on_device(name: str, sentence: str, **figures: float) -> None:
 on_device(
     "a_device_is_four_times_slower",
     "no document says how long a step, a kernel or a copy takes",
-    clock=250,
-    pcie=8,
-    hccs=7.5,
-    roce=3,
-    kernel_launch=12,
-    aicpu_launch=120,
-    graph_launch=200,
-    transfer_latency=40,
-    hccs_latency=32,
-    pcie_latency=60,
-    roce_latency=100,
-    aicpu_rate=1,
-)
+    clock=250, pcie=8, hccs=7.5, roce=3, kernel_launch=12, aicpu_launch=120, graph_launch=200, transfer_latency=40,
+    hccs_latency=32, pcie_latency=60, roce_latency=100, aicpu_rate=1,
+)  # fmt: skip
 
 on_device(
     "a_device_is_eight_times_faster",
     "no document says how long a step, a kernel or a copy takes",
-    clock=8000,
-    pcie=256,
-    hccs=240,
-    roce=100,
-    kernel_launch=0.5,
-    aicpu_launch=4,
-    graph_launch=6,
-    transfer_latency=1,
-    hccs_latency=1,
-    pcie_latency=2,
-    roce_latency=3,
-    aicpu_rate=32,
-)
+    clock=8000, pcie=256, hccs=240, roce=100, kernel_launch=0.5, aicpu_launch=4, graph_launch=6, transfer_latency=1,
+    hccs_latency=1, pcie_latency=2, roce_latency=3, aicpu_rate=32,
+)  # fmt: skip
 
 on_device(
     "a_host_takes_three_milliseconds_to_start_a_graph",
@@ -121,28 +101,20 @@ on_device(
 
 on_device(
     "copies_between_host_and_device_are_slow",
-    "003 L93 says which inputs share a copy, and no document how long a copy takes",
-    pcie=1,
-    transfer_latency=200,
-)
+    "003 L93 says which inputs share a copy, and no document how long a copy takes", pcie=1, transfer_latency=200
+)  # fmt: skip
 
 on_device(
     "the_ai_cpu_is_slow_and_its_launches_are_long",
     "003 L114 lets AI CPU and AI Core run in parallel, and no document says how fast either is",
-    aicpu_rate=0.5,
-    aicpu_launch=300,
-    ai_cpu=2,
-)
+    aicpu_rate=0.5, aicpu_launch=300, ai_cpu=2,
+)  # fmt: skip
 
 on_device(
     "links_between_devices_are_slow",
     "003 L593 runs AllReduce in parallel with computing, and no document says how fast a link is",
-    hccs=2,
-    roce=1,
-    hccs_latency=100,
-    pcie_latency=150,
-    roce_latency=300,
-)
+    hccs=2, roce=1, hccs_latency=100, pcie_latency=150, roce_latency=300,
+)  # fmt: skip
 
 on_device(
     "a_device_has_64_gigabytes",
@@ -153,13 +125,8 @@ on_device(
 on_device(
     "a_device_has_small_buffers_and_a_small_cache",
     "003 L557 enables buffer optimization, and no document gives a size of a buffer",
-    l0a=32768,
-    l0b=32768,
-    l0c=131072,
-    l1=524288,
-    ub=131072,
-    l2=8388608,
-)
+    l0a=32768, l0b=32768, l0c=131072, l1=524288, ub=131072, l2=8388608,
+)  # fmt: skip
 
 _MORE_CORES = device_file("more_cores", ai_core=48)
 
@@ -221,10 +188,9 @@ def _begins_later(step: Dict[str, Any], params: Params) -> None:
 
 
 timed(
-    "a_clock_begins_seven_milliseconds_before_the_first_task",
-    "no document says where the clock of a device begins",
-    _begins_later,
-)
+    "a_clock_begins_seven_milliseconds_before_the_first_task", "no document says where the clock of a device begins",
+    _begins_later
+)  # fmt: skip
 
 
 def _reversed(step: Dict[str, Any], params: Params) -> None:
@@ -258,9 +224,8 @@ def _own_words(step: Dict[str, Any], params: Params) -> None:
 
 timed(
     "tasks_have_numbers_for_names_and_copies_an_engine_of_their_own",
-    "no document says what a task is called, or which engine copies",
-    _own_words,
-)
+    "no document says what a task is called, or which engine copies", _own_words
+)  # fmt: skip
 
 
 def _two_starts(step: Dict[str, Any], params: Params) -> None:
@@ -308,9 +273,8 @@ def _with_barriers(step: Dict[str, Any], params: Params) -> None:
 
 timed(
     "a_task_that_computes_no_operator_follows_every_kernel",
-    "no document says which tasks a device has beside those of operators",
-    _with_barriers,
-)
+    "no document says which tasks a device has beside those of operators", _with_barriers
+)  # fmt: skip
 
 
 def _status_copied(step: Dict[str, Any], params: Params) -> None:
@@ -344,13 +308,10 @@ def _told_status(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "timing",
-    "a_status_word_is_copied_back_after_every_step",
-    "003 L576 returns the result to the host; no document says that nothing else is copied",
-    _told_status,
-    "timeline",
-    "run",
-)
+    "timing", "a_status_word_is_copied_back_after_every_step",
+    "003 L576 returns the result to the host; no document says that nothing else is copied", _told_status, "timeline",
+    "run"
+)  # fmt: skip
 
 
 def _one_copy(copies: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -393,12 +354,10 @@ def _copied_together(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "timing",
-    "all_results_are_copied_in_one_piece",
+    "timing", "all_results_are_copied_in_one_piece",
     "003 L93 fuses inputs of a limited size, and no document says in how many copies results come back",
-    _copied_together,
-    "timeline",
-)
+    _copied_together, "timeline"
+)  # fmt: skip
 
 
 def _reserve(answer: Answer, params: Params) -> None:
@@ -409,13 +368,10 @@ def _reserve(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "timing",
-    "the_runtime_keeps_48_megabytes_of_the_device_for_itself",
+    "timing", "the_runtime_keeps_48_megabytes_of_the_device_for_itself",
     "003 L1160 allocates memory by the actual usage of the network, and no document says what the runtime needs",
-    _reserve,
-    "timeline",
-    "run",
-)
+    _reserve, "timeline", "run"
+)  # fmt: skip
 
 
 def _only_sums(answer: Answer, params: Params) -> None:
@@ -425,13 +381,9 @@ def _only_sums(answer: Answer, params: Params) -> None:
 
 
 changed(
-    "timing",
-    "of_memory_only_the_peak_and_the_total_are_told",
-    "no document says into which parts a device's memory is told",
-    _only_sums,
-    "timeline",
-    "run",
-)
+    "timing", "of_memory_only_the_peak_and_the_total_are_told",
+    "no document says into which parts a device's memory is told", _only_sums, "timeline", "run"
+)  # fmt: skip
 
 
 def _reads_ahead(step: Dict[str, Any], params: Params) -> None:
