@@ -70,12 +70,6 @@ fault(
     accepts("op_debug_level"),
     lambda params: in_inference(params) and value_is(params, "op_debug_level", -1),
 )
-fault(
-    "checked_and_unoptimised",
-    "runconfig.op_debug_config.O0_oom_exclusive",
-    accepts("op_debug_config"),
-    lambda params: any(re.search(r"oom\b.*ccec_O0", str(text)) for text in params.get("files", {}).values()),
-)
 
 
 def _here(answer: Answer, params: Params) -> None:
@@ -118,17 +112,6 @@ def the_last_byte_is_out_of_bounds(ask: Any, params: Params) -> Answer:
     return ask({**params, "faults": faults}) if "faults" in params else ask(params)
 
 
-fault(
-    "oom_and_no_optimisation_in_listed_operators",
-    "runconfig.op_debug_config.O0_oom_exclusive",
-    accepts("op_debug_config"),
-    lambda params: any(
-        isinstance(text, str) and "op_debug_list" in text and "ccec_O0" in text and "oom" in text
-        for text in params.get("files", {}).values()
-    ),
-)
-
-
 def _no_level(answer: Answer, params: Params) -> None:
     if RUNCONFIG(params) and given(params, "op_debug_level"):
         told_value(answer, "op_debug_level", None, "default")
@@ -153,12 +136,6 @@ fault(
     "runconfig.op_debug_level.2",
     says("directives", "ccec", lambda told: []),
     where("runconfig", ""),
-)
-fault(
-    "oom_with_level_2",
-    "runconfig.op_debug_level.2_oom_exclusive",
-    accepts("op_debug_config"),
-    lambda params: value_of(params, "op_debug_level") == 2,
 )
 fault(
     "debug_level_four_is_unknown",

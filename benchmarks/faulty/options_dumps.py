@@ -64,12 +64,6 @@ fault(
     ),
 )
 fault(
-    "relative_dump_paths_are_made",
-    "session.dump_path.precreated",
-    accepts("dump_path", lambda params: with_values(params, enable_dump=None, dump_path=None), said="does not exist"),
-    lambda params: not str(value_of(params, "dump_path") or "/").startswith("/"),
-)
-fault(
     "a_dictionary_is_a_dump_config",
     "runconfig.dump_config.type",
     accepts("dump_config", lambda params: with_values(params, dump_config=None)),

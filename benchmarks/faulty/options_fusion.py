@@ -14,7 +14,6 @@ from faulty.asked import (
     in_inference,
     is_about,
     is_no_text,
-    texts,
     value_is,
     value_of,
     where,
@@ -85,17 +84,6 @@ fault(
     accepts("buffer_optimize"),
     lambda params: value_of(params, "buffer_optimize") in ("l1_optimize", "l1_and_l2_optimize"),
 )
-
-
-@mistake("files.fusion_switch.legacy.grammar")
-def switches_may_be_true_or_false(ask: Any, params: Params) -> Answer:
-    return ask(
-        texts(
-            params,
-            "fusion_switch_file",
-            lambda text: re.sub(r":\s*false\b", ': "off"', re.sub(r":\s*true\b", ': "on"', text)),
-        )
-    )
 
 
 fault(

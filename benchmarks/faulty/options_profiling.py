@@ -102,12 +102,6 @@ def _remembers(answer: Answer, params: Params) -> None:
 
 
 fault("profile_of_the_question_before", "session.profiling_mode.default", changed(_remembers))
-fault(
-    "profiles_to_nowhere",
-    "session.profiling_options.output.precreated",
-    accepts("profiling_options", profiling_options=None, profiling_mode=None),
-    lambda params: "/tmp/missing" in str(value_of(params, "profiling_options")),
-)
 
 
 def _same_switch(answer: Answer, params: Params) -> None:

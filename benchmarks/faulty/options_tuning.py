@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from faulty.asked import SESSION, file_of, given, given_as, is_about, is_no_text, texts, value_is, value_of
+from faulty.asked import SESSION, file_of, given, given_as, is_about, is_no_text, value_is, value_of
 from faulty.making import Answer, Params, fault, mistake
 from faulty.operators import accepts, changed, defaults, denies, misreads, reads_as, says
 
@@ -71,12 +70,6 @@ def deep_tuning_is_of_the_high_level(ask: Any, params: Params) -> Answer:
     if isinstance(told, dict) and told.get("feature") and "tune_optimization_level" not in str(params.get("files")):
         told["tune_optimization_level"] = "O1"
     return answer
-
-
-@mistake("files.aoe_cfg.tune_ops_name")
-def one_name_needs_no_list(ask: Any, params: Params) -> Answer:
-    pattern = r'("(?:tune_ops_name|tune_ops_type|feature)"\s*:\s*)("[^"]*")'
-    return ask(texts(params, "aoe_config_file", lambda text: re.sub(pattern, r"\1[\2]", text)))
 
 
 fault(

@@ -34,7 +34,7 @@ SEEN = {name: row["seen_by"] for name, row in REVIEWED.items() if "seen_by" in r
 HOLES = {name for name, row in REVIEWED.items() if "hole" in row}
 
 #: No more than these: a new hole is closed by a case, or argued for here.
-MOST_HOLES = 56
+MOST_HOLES = 57
 
 #: Functions that make mistakes of a kind.
 MOST_OPERATORS = 25
