@@ -41,25 +41,11 @@ SECONDS = 20.0  # for one file, on a machine that does much else
 
 WORDS = ["import", "npu_bridge", "npu_bridge.npu_init", "NPURunConfig(", "npu_ops.dropout(", "tf.Session(", "custom_optimizers.add()", "None", "*", "**", "[", "]", "(", ")", "{", "}", ":", "=", "==", ".", ",", ";", "@", "lambda", "yield", "async", "def", "class", "if", "else:", "for", "in", "while", "try:", "except:", "with", "as", "global", "x", "self", "\\", "'", '"', "'''", "", '"""', "f'{", "}'", "b'\\xff'", "#", "%s", "0x", "1e999", "9_9", "...", "->", ":=", "~", "!", "?", "$", "`", "\t", "\x0c", "\x00", "\x1a", "é", "\u3000", "\u2028", "\u202e", "ﬁ", "𝐱", 'parameter_map["precision_mode"].s', "parameter_map['mix_compile_mode']", ".b", ".batch(4)", "iterations_per_loop=", "hvd.size()", "tf.nn.dropout(x,rate=0.1)", "#", "npu:ignore", "#npu:ignore[W1]", "#", "npu:ignore-file", "#", "coding:utf-7", "%matplotlib"]
 
-CODECS = [
-    "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-7", "latin-1", "gbk", "big5", "shift_jis", "iso2022_jp",
-    "cp037", "cp1252", "koi8_r", "hz", "utf_16_be",
-]  # fmt: skip
-COOKIES = [
-    "rot13", "hex", "zlib_codec", "uu", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined",
-    "mbcs", "palmos", "utf-8-sig", "UTF8", "utf_7", "latin1", "ascii", "cp65001", "klingon", "none", "utf-16",
-    "unknown-8bit", "iso-8859-1-unix",
-]  # fmt: skip
+CODECS = ["utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-7", "latin-1", "gbk", "big5", "shift_jis", "iso2022_jp", "cp037", "cp1252", "koi8_r", "hz", "utf_16_be"]
+COOKIES = ["rot13", "hex", "zlib_codec", "uu", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "palmos", "utf-8-sig", "UTF8", "utf_7", "latin1", "ascii", "cp65001", "klingon", "none", "utf-16", "unknown-8bit", "iso-8859-1-unix"]
 
 #: Deep in some way: text around a hole, and what goes into the innermost; repeated.
-NESTS = [
-    ("(", ")", "1"), ("[", "]", "1"), ("{", "}", "1"), ("{1:", "}", "1"), ("-", "", "1"), ("not ", "", "x"),
-    ("~", "", "x"), ("1+", "", "1"), ("", "+1", "1"), ("", ".a", "x"), ("", "()", "f"), ("", "[0]", "x"), ("f(", ")", "x"),
-    ("lambda:", "", "1"), ("1 if x else ", "", "2"), ("a and ", "", "b"), ("[x for x in ", "]", "y"), ("f'{", "}'", "x"),
-    ("x<", "", "y"), ("tf.compat.as_bytes(", ")", "'a'"), ("1**", "", "1"), ("await ", "", "x"),
-    ("*", "", "x"),
-    ("f(a=", ")", "1"), ("str(", ")", "1"), ("'a' ", "", "'b'"), ("x=", "", "1"), ("x:=(", ")", "1"),
-]  # fmt: skip
+NESTS = [("(", ")", "1"), ("[", "]", "1"), ("{", "}", "1"), ("{1:", "}", "1"), ("-", "", "1"), ("not ", "", "x"), ("~", "", "x"), ("1+", "", "1"), ("", "+1", "1"), ("", ".a", "x"), ("", "()", "f"), ("", "[0]", "x"), ("f(", ")", "x"), ("lambda:", "", "1"), ("1 if x else ", "", "2"), ("a and ", "", "b"), ("[x for x in ", "]", "y"), ("f'{", "}'", "x"), ("x<", "", "y"), ("tf.compat.as_bytes(", ")", "'a'"), ("1**", "", "1"), ("await ", "", "x"), ("*", "", "x"), ("f(a=", ")", "1"), ("str(", ")", "1"), ("'a' ", "", "'b'"), ("x=", "", "1"), ("x:=(", ")", "1")]
 
 
 # -- files -----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ MODES = ("mixed", "full")
 #: TensorFlow 1.15 names a loop of version 2 itself, and what a branch reads.
 _TAKES = ("RefEnter", "RefSwitch", "VariableV2", "While", "If")
 _ELEMENTS = 4  # of an iterator, to tell where it is
+#: Of a variable without a value TensorFlow says either, by whether anything else in its container ran before.
+_MISSING = re.compile(r"Container \S+ does not exist\. \(Could not find resource: \S+\)|Resource \S+ does not exist\.")
 _ROOT = re.compile(r"^\s*\(0\) [A-Za-z ]+: (.*)$", re.MULTILINE)
 
 
@@ -124,7 +126,7 @@ def first_line(message):
     else:
         line = text.split("\n")[0]
     line = re.sub(r"(__npu\d+)?_\d+@", "@", line)  # of a TensorArray: how many there were before it
-    return re.sub(r"\{\{(function_)?node [^}]*\}\}\s*|\[_Derived_\]\s*", "", line).strip()
+    return re.sub(r"\{\{(function_)?node [^}]*\}\}\s*|\[_Derived_\]\s*", "", _MISSING.sub("", line)).strip()
 
 
 def encoded(value):

@@ -400,24 +400,17 @@ def _closed(value: Any) -> Any:
 # -- what ends a run from outside --------------------------------------------------------------------------------------
 
 
-def _nothing(session: Any, waiter: Waiter, begun: threading.Event) -> None:
-    begun.wait(PATIENCE)
+def _when_waiting(act: Callable[[Any, Waiter], Any]) -> Callable[[Any, Waiter, threading.Event], None]:
+    def end(session: Any, waiter: Waiter, begun: threading.Event) -> None:
+        begun.wait(PATIENCE)
+        act(session, waiter)
+
+    return end
 
 
-def _close_session(session: Any, waiter: Waiter, begun: threading.Event) -> None:
-    begun.wait(PATIENCE)
-    session.close()
-
-
-def _close_store(session: Any, waiter: Waiter, begun: threading.Event) -> None:
-    begun.wait(PATIENCE)
-    session.run(waiter.close)
-
-
-ENDS["RunOptions.timeout_in_ms"] = _nothing
-ENDS["operation_timeout_in_ms"] = _nothing
-ENDS["session.close()"] = _close_session
-ENDS["store closed"] = _close_store
+ENDS["RunOptions.timeout_in_ms"] = ENDS["operation_timeout_in_ms"] = _when_waiting(lambda session, waiter: None)
+ENDS["session.close()"] = _when_waiting(lambda session, waiter: session.close())
+ENDS["store closed"] = _when_waiting(lambda session, waiter: session.run(waiter.close))
 
 #: How what waits and what fails are wired: beside each other, or in one GEOP where both may be.
 RELATIONS = ("beside", "joined")

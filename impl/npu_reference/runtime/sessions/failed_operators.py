@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
+from npu_reference.partition.structure.topology import reached
 from npu_reference.runtime.config import Settings
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature
@@ -66,6 +67,8 @@ class FailedOperators:
         self._execute = execute
         #: What is watched already: whoever fails in every step does not make the session's graph grow.
         self._watched: Dict[Tuple[Signature, ToldAgain, bool], Tuple[Plan, Watching]] = {}
+        #: Of runs that were cancelled: what can be made again.
+        self._harmless: Dict[Signature, Plan] = {}
 
     def dump(self, told: ToldAgain, run: FailedRun, *, by_fault: bool = False) -> None:
         """Write what the options want of an operator that failed; nothing where it is no operator of a GEOP.
@@ -88,18 +91,27 @@ class FailedOperators:
         The first error that TensorFlow hears of ends a run and is the one it raises. What fails inside of a call is
         heard of when the call ends, and a call that begins meanwhile ends at once: as cancelled, which says nothing.
         """
-        if not isinstance(error, tensorflow().v1.errors.CancelledError):
-            return error
-        graph = run.plan.partition.graph
-        functions: Set[str] = set()
-        if any(keeps_no_record(graph, node.id, functions) for node in graph.nodes):
+        cancelled = tensorflow().v1.errors.CancelledError
+        if not isinstance(error, cancelled):
             return error
         try:
-            self._execute_again(run.plan, run.feeds)
-        except tensorflow().v1.errors.OpError as found:
+            self._execute_again(self._changing_nothing(run), run.feeds)
+        except (NpuError, tensorflow().v1.errors.OpError) as found:
             # A session that was closed meanwhile refuses the second run, which is not what ended the first.
-            return error if isinstance(found, tensorflow().v1.errors.CancelledError) else found
+            return error if isinstance(found, (cancelled, NpuError)) else found
         return error
+
+    def _changing_nothing(self, run: FailedRun) -> Plan:
+        """A plan of the run, or of what depends on no loop, and on nothing that changes a value or gives another."""
+        graph = run.plan.partition.graph
+        changing = [node.id for node in graph.nodes if keeps_no_record(graph, node.id, set())]
+        if changing and run.signature not in self._harmless:
+            turning = [node.id for node in graph.nodes if is_control_flow(node.op)]
+            left = reached(graph.out_edges, graph.edges.dst, changing + turning)
+            rest = (node for node in graph.nodes if node.id not in left and node.op not in ("_Arg", "_Retval"))
+            harmless = run.signature._replace(fetches=(), targets=tuple(node.name for node in rest))
+            self._harmless[run.signature] = self._plan(harmless, None)
+        return self._harmless.get(run.signature, run.plan)
 
     def _execute_again(self, plan: Plan, feeds: Dict[str, Any]) -> List[Any]:
         """Run what may run again, until something else than a cancelled call ends it."""
