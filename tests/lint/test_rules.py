@@ -30,7 +30,7 @@ def test_what_a_fixable_rule_mends_is_not_found_again(rule):
         assert one.after is None or not one.findings
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("rule", [one for one in rules() if one.fixable], ids=lambda rule: rule.code)
 def test_the_replacements_of_a_finding_mend_it(rule, end):
     mended = 0

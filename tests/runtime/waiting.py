@@ -404,7 +404,6 @@ def _when_waiting(act: Callable[[Any, Waiter], Any]) -> Callable[[Any, Waiter, t
     def end(session: Any, waiter: Waiter, begun: threading.Event) -> None:
         begun.wait(PATIENCE)
         act(session, waiter)
-
     return end
 
 

@@ -104,13 +104,15 @@ class Source:
         if self._tokens is None:
             import tokenize_rt
 
+            text = re.sub("\r(?!\n)", "\n", self.text)  # no line ends with CR alone to it
             try:
-                tokens = tokenize_rt.src_to_tokens(self.text)
+                tokens = tokenize_rt.src_to_tokens(text)
             except (tokenize.TokenError, tokenize_rt.tokenize.TokenError, SyntaxError, IndexError) as problem:
                 raise ValueError(str(problem)) from None
-            if tokenize_rt.tokens_to_src(tokens) != self.text:
+            if tokenize_rt.tokens_to_src(tokens) != text:
                 raise ValueError("its tokens do not give the file again")
-            self._tokens = tokens
+            places = zip(tokens, _sums(token.src for token in tokens))
+            self._tokens = [one._replace(src=self.text[place : place + len(one.src)]) for one, place in places]
         return self._tokens
 
     def token_at(self, line: int, offset: int) -> Optional[int]:

@@ -67,7 +67,6 @@ class FailedOperators:
         self._execute = execute
         #: What is watched already: whoever fails in every step does not make the session's graph grow.
         self._watched: Dict[Tuple[Signature, ToldAgain, bool], Tuple[Plan, Watching]] = {}
-        #: Of runs that were cancelled: what can be made again.
         self._harmless: Dict[Signature, Plan] = {}
 
     def dump(self, told: ToldAgain, run: FailedRun, *, by_fault: bool = False) -> None:
