@@ -90,3 +90,5 @@ def test_what_differs_is_found_and_made_small(monkeypatch):
     small = shrink(program, functools.partial(comparing.differs_so, found=found), tries=60)
     assert [one["do"] for one in walk(small["block"])] == ["while", "math", "alias"]
     assert small["block"][0]["turns"] == 0
+    assert comparing._given("calls", [{"1": 2}, {"1": 3}], {"1": 4})
+    assert not comparing._given("calls", [{"1": 2}, {"1": 2}], {"1": 3})
