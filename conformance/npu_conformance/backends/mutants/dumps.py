@@ -133,7 +133,11 @@ _MUTANTS: List[Tuple[str, str, Fault]] = [
         "Leaves descriptions of tensors out of the common dump.",
         _lite_in_place,
     ),
-    ("runconfig.enable_exception_dump.1.dir", "Writes the common dump into temporary files.", _moves(r"\A", "tmp/")),
+    (
+        "runconfig.enable_exception_dump.1.dir",
+        "Writes the common dump outside of the folder where the script runs.",
+        _keeps(lambda name: False),
+    ),
     ("runconfig.enable_exception_dump.2.contents", "Leaves tiling out of the lite dump.", _common_in_place),
     ("runconfig.enable_exception_dump.2.dir", "Writes the lite dump where the script runs.", _moves(r"\A.*/", "")),
     ("files.exception_dump.lite_dir", "Leaves the device out of the lite dump's folder.", _moves("/0/", "/")),
