@@ -11,7 +11,7 @@ pytestmark = pytest.mark.not_oldest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: Lines of Python in all.
-MOST = 206_000
+MOST = 205_700
 #: Modules of more than 600 lines, where they are tables, programs of graphs, or tests.
 MOST_LONG = 1
 

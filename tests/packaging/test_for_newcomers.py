@@ -25,7 +25,7 @@ PATHS = re.compile(rf"`((?:{_ROOMS})/[\w./-]*)`|(?<![\w/.-])((?:{_ROOMS})/[\w./-
 
 #: Limits of what is written by hand: words of all pages but the readings, of which one looks up a row at a time; words
 #: of the readings; words of the longest sentence, and of the average one of a page.
-WORDS, READINGS, LONGEST, AVERAGE = 43_700, 9_700, 40, 25
+WORDS, READINGS, LONGEST, AVERAGE = 43_800, 9_700, 40, 25
 
 
 @pytest.mark.parametrize("page", prose.every_page())
