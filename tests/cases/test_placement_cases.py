@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import npu_reference.partition as package
+from npu_reference.options import adapter_reading
 from npu_reference.partition.reasons import REMEDIES, Reason
 from tests.cases.corpus import corpus
 
@@ -21,7 +22,7 @@ WITHOUT_A_CASE = {"REPAIRED_CYCLE"}
 #: refused as it is read (tests/graphs).
 ELSEWHERE = {"INTERNAL", "USAGE", "GRAPH_CYCLE"}
 
-SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
+SOURCES = [*sorted(Path(package.__file__).parent.rglob("*.py")), Path(adapter_reading.__file__)]
 
 
 def asserted(case):

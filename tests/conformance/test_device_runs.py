@@ -84,7 +84,7 @@ def test_a_backend_is_asked_for_what_the_case_needs_only():
     ("after", "says"), [(90_000_050_000, None), (90 * 10**9, None), (89_999_999_999, "89"), (91 * 10**9, "91")]
 )
 def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
-    expect = SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), after=90)
+    expect = SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), names="", after=90)
     body = {"code": "DEVICE_TIMEOUT", "subject": "op_execute_timeout", "message": "late"}
     case = SimpleNamespace(expect=expect, method="run", level="must")
     result = judge._rejected(case, "current", {**body, "after_ns": after}, False)
@@ -97,7 +97,7 @@ def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
 def test_a_refusal_that_does_not_tell_its_time_is_advised_to():
     """No document has a runtime tell the time of an error."""
     case = SimpleNamespace(
-        expect=SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), after=90), method="run", level="must"
+        expect=SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), names="", after=90), method="run", level="must"
     )
     body = {"code": "DEVICE_TIMEOUT", "subject": "op_execute_timeout", "message": "late"}
     result = judge._rejected(case, "current", body, False)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 from npu_conformance.files import resources
 from npu_reference.errors import NpuError
 
-__all__ = ["kernels_of", "operator_flags", "with_flags", "with_kernels"]
+__all__ = ["kernels_of", "operator_flags", "with_flags", "with_kernels", "with_kernels_of"]
 
 #: Operator information with the lists of all operators, which the documents leave to the hardware (003 L415).
 _FLAGS = "operator_flags.json"
@@ -58,15 +58,20 @@ def with_kernels(text: str, path: str) -> str:
     """Operator information with the kernels of a graph's operators, of which it gives none (003 L459)."""
     from npu_reference.graphs import load_graph
 
-    own = _read(text)
     try:
         graph = load_graph(path)
     except NpuError:
         return text  # it is refused
+    return with_kernels_of(text, graph.nodes, graph.empty_def().library)
+
+
+def with_kernels_of(text: str, nodes: Iterable[Any], functions: Any) -> str:
+    """The same of nodes and of a FunctionDefLibrary."""
+    own = _read(text)
     if own is None or not all(isinstance(entry, dict) for entry in own.values()):
         return text
-    bodies = (node.op for function in graph.empty_def().library.function for node in function.node_def)
-    for name, entry in kernels_of({*(node.op for node in graph.nodes), *bodies}).items():
+    bodies = (node.op for function in functions.function for node in function.node_def)
+    for name, entry in kernels_of({*(node.op for node in nodes), *bodies}).items():
         given = own.get(name)
         if given is None:
             own[name] = entry

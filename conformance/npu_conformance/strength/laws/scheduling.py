@@ -15,6 +15,7 @@ from typing import AbstractSet, Any, Callable, Dict, Iterator, List, Mapping, Na
 from npu_conformance.judging import judge
 from npu_conformance.library.case import Case, Instance
 from npu_conformance.library.library import Library
+from npu_conformance.library.operator_flags import with_kernels_of
 from npu_conformance.observing import forms
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import conditions, neutral_options
@@ -357,6 +358,9 @@ def request(
         asked = asked if changed is None else changed
     beside = [name for name in way.conditions if name not in CONDITIONS]
     asked = asked._replace(params=neutral_options.beside_of(beside, asked.params))
+    if "ops_info" in asked.params:
+        nodes, functions = asked.graph.node, asked.graph.library
+        asked.params["ops_info"] = with_kernels_of(asked.params["ops_info"], nodes, functions)
     return asked.params, _as_text(asked.graph) if TEXT in way.conditions else asked.graph.SerializeToString()
 
 

@@ -142,13 +142,17 @@ def _readers_of_references(partition: Partition) -> Dict[str, str]:
     return found
 
 
+#: Versions of TensorFlow in which an error names what a loop or branch reads: 1.15 and 2.6 do, 2.15 does not.
+_NAMES_WHAT_IS_READ = ("1.", "2.0.", "2.1.", "2.2.", "2.3.", "2.4.", "2.5.", "2.6.")
+
+
 def _reader_in_geop(name: str, partition: Partition) -> str:
-    """The operator that TensorFlow 1.15 names where a loop or branch of version 2 reads a reference; else the name.
+    """The operator that TensorFlow 1.15 and 2.6 name where a loop of version 2 reads a reference; else the name.
 
     In a graph it names the loop for what it puts in its place, or what a Switch hands on; in a GEOP it has lost both.
     """
     added = _ADDED_FOR.sub("", name)
-    if added == name or not tensorflow().v1.VERSION.startswith("1."):
+    if added == name or not tensorflow().v1.VERSION.startswith(_NAMES_WHAT_IS_READ):
         return name
     head, _, read = added.rpartition("/")
     if read in ("enter", "switch_pred", "branch_index") and head in partition.graph.index:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 from npu_conformance.judging import judge
 from npu_conformance.library.case import Case, Instance
 from npu_conformance.observing import observe
+from npu_conformance.observing.values import same, unwrapped
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.member import CAUSES, given_without, touched_by
@@ -77,6 +78,9 @@ def settled(params: Mapping[str, Any], answer: Mapping[str, Any]) -> Dict[str, A
         if effective is not None and effective.get("origin", "given") == "given":
             wrapped = isinstance(value, dict) and set(value) == {"field", "value"}
             told = str(effective["value"]) if name in _SIZES else effective["value"]
+            plain = unwrapped(value)
+            if type(told) is not type(plain) and same(name, plain, told):
+                told = plain  # a truth value may be told as a text, but is given as what it is
             values[name] = {**value, "value": told} if wrapped else told
     return {**params, "values": values}
 
