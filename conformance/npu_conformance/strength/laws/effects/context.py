@@ -133,7 +133,8 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
     EffectCondition(
         "another model before",
         ("runconfig.external_weight.sharing", "D18"),
-        all_of(compiles, lambda one: not one.params.get("models"),
+        # An operator list of the case may lack the other model's operators.
+        all_of(compiles, lambda one: not {"models", "op_list"} & one.params.keys(),
              unlike(said=r"fusion_result|filler|reused none compiled none")),
         changes.with_other_first,
         answers.without_other_model,
